@@ -1,0 +1,95 @@
+package expr
+
+// An Op says what a node of an expression computes.
+type Op string
+
+// The operations. Operands have the types that the binder left: conversions are
+// explicit Convert nodes, so both sides of arithmetic and comparison agree in type
+// (two DECIMALs agree in scale).
+const (
+	OpColumn  Op = "column"  // the input's column Column
+	OpLiteral Op = "literal" // Literal; nil is NULL
+	OpConvert Op = "convert" // Args[0] to Type; exact or widening: INT→BIGINT→DECIMAL→DOUBLE, NULL→any
+
+	OpAdd Op = "+" // INT, BIGINT, DOUBLE, DECIMAL; integer and decimal overflow is a row error
+	OpSub Op = "-"
+	OpMul Op = "*"
+	OpDiv Op = "/" // integers truncate; integer and decimal division by zero is a row error
+	OpMod Op = "%" // sign of the dividend
+	OpNeg Op = "neg"
+
+	OpEq Op = "=" // NULL when an operand is; PostgreSQL's order (NaN greatest, equal to itself; -0 = 0)
+	OpNe Op = "<>"
+	OpLt Op = "<"
+	OpLe Op = "<="
+	OpGt Op = ">"
+	OpGe Op = ">="
+
+	OpAnd       Op = "and" // three-valued
+	OpOr        Op = "or"
+	OpNot       Op = "not"
+	OpIn        Op = "in" // Args[0] in Args[1:]; three-valued
+	OpIsNull    Op = "is null"
+	OpIsNotNull Op = "is not null"
+)
+
+// An Expr is a node of a typed expression tree. It is stored as JSON inside the
+// plan. Trees are not changed once bound; rewriting copies.
+type Expr struct {
+	Op      Op       `json:"op"`
+	Type    Type     `json:"type"`
+	Column  int      `json:"column,omitempty"` // OpColumn: index into the input's columns
+	Literal *Literal `json:"literal,omitempty"`
+	Args    []*Expr  `json:"args,omitempty"`
+	// Text is the SQL this node came from, for row errors and plans ("price * qty").
+	Text string `json:"text,omitempty"`
+}
+
+// A Literal is a constant; the field that Type's kind names is set: Bool for
+// BOOLEAN; Int for INT, BIGINT and TIMESTAMP_LTZ (microseconds); Double ("NaN",
+// "Infinity" and "-Infinity" included, hence text); Decimal, the exact decimal
+// digits; String.
+type Literal struct {
+	Bool    bool   `json:"bool,omitempty"`
+	Int     int64  `json:"int,omitempty"`
+	Double  string `json:"double,omitempty"`
+	Decimal string `json:"decimal,omitempty"`
+	String  string `json:"string,omitempty"`
+}
+
+// An Aggregate is one aggregate call of a grouping.
+type Aggregate struct {
+	Func AggFunc `json:"func"`
+	// Arg is the input's column that it reads; -1 for COUNT(*).
+	Arg int `json:"arg"`
+	// Type is the type of the result; ArgType that of the argument.
+	Type    Type `json:"type"`
+	ArgType Type `json:"arg_type"`
+	// Text is the normalised expression ("sum(price)"): it names the state.
+	Text string `json:"text"`
+}
+
+// An AggFunc names an aggregate function.
+type AggFunc string
+
+// The aggregate functions.
+const (
+	CountStar AggFunc = "count(*)" // BIGINT
+	Count     AggFunc = "count"    // BIGINT; skips NULL
+	Sum       AggFunc = "sum"      // NULL when it saw only NULL; accumulates in 128 bits or compensated doubles
+)
+
+// Partial returns the types of the columns in which a partial aggregate travels from
+// the local to the global phase: a count for counts; the 128-bit sum, NULL when
+// empty, for exact sums; for DOUBLE the sum, its compensation, the number of values
+// seen and the numbers of NaN, +Inf and -Inf among them.
+func (a Aggregate) Partial() []Type {
+	if a.Func != Sum {
+		return []Type{{Kind: BigInt}}
+	}
+	if a.ArgType.Kind == Double {
+		d, n := Type{Kind: Double}, Type{Kind: BigInt}
+		return []Type{d, d, n, n, n, n}
+	}
+	return []Type{DecimalType(a.ArgType.Scale)}
+}

@@ -1,0 +1,154 @@
+// Package plan holds the operator graph: the planner makes it, the metastore keeps
+// it as JSON, the server places it and workers run it.
+//
+//	chain 0  source ▸ filter ▸ project ▸ local_aggregate
+//	                │ edge 0: hash by key columns
+//	chain 1  global_aggregate ▸ project ▸ result
+//
+// Invariants
+//
+//  1. Chains are in topological order: every edge goes from a lower to a higher index.
+//  2. The graph names no parallelism: a start chooses it. A Single chain has one subtask.
+//  3. Every operator's Schema is the schema of the batches it emits.
+//  4. Operator ids are unique within the graph.
+package plan
+
+import (
+	"weir"
+	"weir/planner/expr"
+)
+
+// Version is the version of the graph's JSON form.
+const Version = 1
+
+// A Graph is a job's operator graph.
+type Graph struct {
+	Version        int     `json:"version"`
+	MaxParallelism int     `json:"max_parallelism"`
+	Chains         []Chain `json:"chains"`
+	Edges          []Edge  `json:"edges"`
+	// Bounded: every source ends.
+	Bounded bool `json:"bounded"`
+	// Result is the schema that the kept result shows; nil when the job has a sink.
+	Result []Column `json:"result,omitempty"`
+}
+
+// A Column is one column of a schema.
+type Column struct {
+	Name    string    `json:"name"`
+	Type    expr.Type `json:"type"`
+	NotNull bool      `json:"not_null,omitempty"`
+}
+
+// A Chain is a run of operators fused into one task per subtask.
+type Chain struct {
+	Operators []Operator `json:"operators"`
+	// Single: one subtask, whatever the parallelism.
+	Single bool `json:"single,omitempty"`
+}
+
+// Subtasks returns the number of the chain's subtasks at a parallelism.
+func (c Chain) Subtasks(parallelism int) int {
+	if c.Single {
+		return 1
+	}
+	return parallelism
+}
+
+// An Edge joins two chains (indexes into Graph.Chains).
+type Edge struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+	// Keys are the columns of From's output by whose hash rows are routed; a row's
+	// key group chooses the subtask. Empty: everything goes to subtask 0.
+	Keys []int `json:"keys"`
+}
+
+// An OperatorKind names what an operator does.
+type OperatorKind string
+
+// The kinds of operators.
+const (
+	Source          OperatorKind = "source"
+	Filter          OperatorKind = "filter"
+	Project         OperatorKind = "project"
+	LocalAggregate  OperatorKind = "local_aggregate"
+	GlobalAggregate OperatorKind = "global_aggregate"
+	Result          OperatorKind = "result"
+	Sink            OperatorKind = "sink"
+)
+
+// An Operator is one node; the spec that Kind names is set.
+type Operator struct {
+	ID     weir.OperatorID `json:"id"`
+	Name   string          `json:"name"` // for people: "global_aggregate(behavior)"
+	Kind   OperatorKind    `json:"kind"`
+	Schema []Column        `json:"schema"` // of its output; empty for sinks
+
+	Source    *SourceSpec    `json:"source,omitempty"`
+	Filter    *FilterSpec    `json:"filter,omitempty"`
+	Project   *ProjectSpec   `json:"project,omitempty"`
+	Aggregate *AggregateSpec `json:"aggregate,omitempty"` // local and global
+	Result    *ResultSpec    `json:"result,omitempty"`
+	Sink      *SinkSpec      `json:"sink,omitempty"`
+}
+
+// A Table is a table's definition as the plan keeps it.
+type Table struct {
+	Name      string            `json:"name"`
+	Connector string            `json:"connector"` // "filesystem", "datagen", "blackhole"
+	Format    string            `json:"format,omitempty"`
+	Options   map[string]string `json:"options,omitempty"` // checked by the planner
+	Columns   []Column          `json:"columns"`
+}
+
+// A SourceSpec reads a table.
+type SourceSpec struct {
+	Table Table `json:"table"`
+	// Read lists the table's columns (indexes) that the query needs; the source's
+	// output schema is these, in this order. It may be empty: COUNT(*) needs rows only.
+	Read []int `json:"read"`
+	// Bounded: the source ends by itself.
+	Bounded bool `json:"bounded"`
+	// RowsPerSecond paces the whole job's source; 0: as fast as possible.
+	RowsPerSecond float64 `json:"rows_per_second,omitempty"`
+}
+
+// A FilterSpec keeps the rows for which Predicate is true.
+type FilterSpec struct {
+	Predicate *expr.Expr `json:"predicate"`
+}
+
+// A ProjectSpec computes the output's columns; names and types are in Schema.
+type ProjectSpec struct {
+	Exprs []*expr.Expr `json:"exprs"`
+}
+
+// An AggregateSpec groups rows. A local aggregate's output is the key columns, then
+// each aggregate's Partial columns in order; the global one reads that form (keys
+// are columns 0..len(Keys)-1 there) and emits the keys, then one column per aggregate.
+// For a local aggregate Keys and Aggregates[i].Arg index its input's columns; for a
+// global one Aggregates[i].Arg is the first of its partial columns.
+// A global aggregate that reads no local one (Raw) indexes plain input columns as a local one does.
+type AggregateSpec struct {
+	Keys       []int            `json:"keys"`
+	Aggregates []expr.Aggregate `json:"aggregates"`
+	Raw        bool             `json:"raw,omitempty"`
+	// Final: emit each group once, at the end of bounded input; otherwise every change.
+	Final bool `json:"final,omitempty"`
+}
+
+// A ResultSpec keeps the job's result table in keyed state.
+type ResultSpec struct {
+	// Keys are the input columns that identify a row of the result; with Multiset the
+	// whole row does, and equal rows are counted.
+	Keys     []int `json:"keys"`
+	Multiset bool  `json:"multiset,omitempty"`
+	// Show lists the input columns that readers see, in order; the others are hidden keys.
+	Show []int `json:"show"`
+}
+
+// A SinkSpec writes to a table; its input's columns are the table's, in order.
+type SinkSpec struct {
+	Table Table `json:"table"`
+}
