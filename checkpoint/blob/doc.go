@@ -1,0 +1,2 @@
+// Package blob is an object store in five verbs.
+package blob

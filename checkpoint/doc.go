@@ -1,0 +1,2 @@
+// Package checkpoint is the checkpoint protocol.
+package checkpoint

@@ -1,0 +1,127 @@
+package exec
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"weir"
+	"weir/exec/batch"
+	"weir/exec/state"
+	"weir/planner/plan"
+)
+
+// A Setup is what an operator's subtask is opened with.
+type Setup struct {
+	Job            weir.JobID
+	Attempt        weir.AttemptID
+	Operator       plan.Operator
+	Input          []plan.Column // schema of its input; nil for sources
+	Subtask        int
+	Parallelism    int
+	MaxParallelism int
+	// State is the operator's keyed state, restored before the first call; it is empty
+	// at a start from nothing.
+	State *state.Store
+	// List holds the list state of all subtasks of the restored snapshot, in the order
+	// of the subtasks; each takes its share. nil: nothing was restored.
+	List []json.RawMessage
+	// Restored tells a snapshot with empty List from a start from nothing.
+	Restored bool
+	// Files are the roots below which file connectors may read and write; empty: none.
+	Files  []string
+	Logger *slog.Logger
+}
+
+// A Collector takes an operator's output. Emit passes the ownership of the batch on;
+// an error means the task is ending, and is returned as it is.
+type Collector interface {
+	Emit(b *batch.Batch) error
+}
+
+// An Operator transforms batches. All methods are called by one goroutine. Process
+// owns the batch it is given. The order of calls is: open (by its factory), then
+// Process and Flush in any order, End at most once, Flush after it still, Close.
+//
+// A snapshot is taken by the task between Flush and the next Process: of State,
+// without asking the operator, and of list state through Snapshotter. A partial
+// result that Flush has not emitted is not part of any snapshot (I11).
+type Operator interface {
+	// Process takes in one batch.
+	Process(b *batch.Batch, out Collector) error
+	// Flush emits what is buffered: before every barrier, and when the task has
+	// nothing else to do.
+	Flush(out Collector) error
+	// End says that no batch follows; final rows are emitted here. Barriers, and so
+	// Flush, may still follow.
+	End(out Collector) error
+	// Close releases what it holds; nothing is emitted.
+	Close() error
+}
+
+// A Snapshotter is an operator or source with list state.
+type Snapshotter interface {
+	// Snapshot returns the items of this subtask as of barrier id. It is called on the
+	// task's loop.
+	Snapshot(id weir.CheckpointID) ([]json.RawMessage, error)
+}
+
+// A Committer is a sink whose output becomes visible only after the decision (I10).
+type Committer interface {
+	Snapshotter
+	// Pending reports whether segments wait for a commit.
+	Pending() bool
+	// Commit makes the segments of barriers up to id visible, in barrier order. It is
+	// atomic per segment and idempotent by the segment's identity.
+	Commit(ctx context.Context, id weir.CheckpointID) error
+}
+
+// A Poll says what a source has after Next.
+type Poll uint8
+
+// The answers of a source.
+const (
+	More Poll = iota // call again at once
+	Wait             // nothing before the returned time
+	Done             // the end: nothing more, ever
+)
+
+// A Source produces the rows of a table. All methods are called by one goroutine.
+type Source interface {
+	// Next returns the next batch, or nil when there is none just now. It must return
+	// within about 10 ms of work, so that barriers are prompt; it never blocks on time:
+	// with Wait, until says when to ask again.
+	Next(ctx context.Context) (b *batch.Batch, p Poll, until time.Time, err error)
+	Snapshotter
+	Close() error
+}
+
+// A RowError is a fault of one row of the input: it fails the attempt, and a
+// restart would not help.
+type RowError struct {
+	Table  string
+	Path   string // file; empty where the source has none
+	Line   int64  // from 1; 0: unknown
+	Offset int64  // of the record in Path, bytes
+	Column string // the column at fault; empty: the whole row
+	Reason string
+}
+
+// Error gives one line: table, file:line, column and reason.
+func (e *RowError) Error() string {
+	s := "table " + e.Table
+	if e.Path != "" {
+		s += ": " + e.Path
+		if e.Line > 0 {
+			s += ":" + strconv.FormatInt(e.Line, 10)
+		}
+	} else {
+		s += ": row " + strconv.FormatInt(e.Offset, 10)
+	}
+	if e.Column != "" {
+		s += ": column " + e.Column
+	}
+	return s + ": " + e.Reason
+}
