@@ -1,0 +1,2 @@
+// Package job decides what runs where: one machine per job.
+package job

@@ -1,0 +1,130 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"weir"
+	"weir/checkpoint"
+)
+
+// A Lease makes its holder the only server that decides for the jobs of a shard
+// until Expires; Term counts the holders and fences their writes.
+type Lease struct {
+	Shard   int
+	Holder  string // a server's incarnation
+	Term    int64
+	Expires time.Time // by the metastore's clock
+}
+
+// A JobFilter chooses and pages jobs; the zero value means all.
+type JobFilter struct {
+	Status    []weir.Status
+	Name      string // part of the name
+	Desired   []weir.Desired
+	After     weir.JobID // cursor: jobs created before this one (newest first)
+	Limit     int        // 0: no limit
+	Unsettled bool       // only jobs whose desired and status differ, or that are not terminal
+}
+
+// Jobs is the part of the metastore that keeps jobs. Errors are the root sentinels.
+type Jobs interface {
+	// CreateJob inserts j. A name in use by a job not deleted is weir.ErrConflict. With an
+	// idempotency key seen before, it inserts nothing and returns the job of then.
+	CreateJob(ctx context.Context, j weir.Job, idempotencyKey string) (weir.Job, error)
+	// Job finds a job, not deleted, by id or by name.
+	Job(ctx context.Context, idOrName string) (weir.Job, error)
+	// Jobs lists jobs, newest first.
+	Jobs(ctx context.Context, f JobFilter) ([]weir.Job, error)
+	// SetDesired records the user's wish if the job's status is one of from; else
+	// weir.ErrConflict. savepoint is the name for a stop's savepoint. A start also sets
+	// parallelism (0: keep) and, when base is not nil, the base of the next attempt.
+	SetDesired(ctx context.Context, id weir.JobID, from []weir.Status, wish Wish) (weir.Job, error)
+	// DeleteJob marks a terminal job deleted (weir.ErrConflict otherwise): its name is
+	// free again and its rows stay until its objects are gone.
+	DeleteJob(ctx context.Context, id weir.JobID) error
+}
+
+// A Wish is what a user asks of a job.
+type Wish struct {
+	Desired     weir.Desired
+	Savepoint   string            // stop: name of its savepoint
+	Parallelism int               // start: 0 keeps it
+	Base        *weir.SnapshotRef // start: nil keeps it; zero: from nothing
+}
+
+// Attempts is the part of the metastore in which the job machine decides. Every
+// method but the reads carries a fence: weir.ErrStale when a newer owner exists.
+type Attempts interface {
+	// BeginAttempt starts the next attempt of the job under lease term: one
+	// transaction changes the job's row WHERE its attempt is last and its term is not
+	// above term, gives it the attempt, status SCHEDULING and the term, ends the open
+	// attempt row, and returns the job with the Base it must start from.
+	BeginAttempt(ctx context.Context, job weir.JobID, last weir.AttemptID, term int64) (weir.Job, error)
+	// SetStatus moves the job to a status, with the failure that caused it (nil
+	// clears it), and records the attempt's times and an event in the same transaction.
+	// A transition that Status.CanBecome forbids is weir.ErrConflict.
+	SetStatus(ctx context.Context, fence weir.Fence, to weir.Status, failure *weir.Failure) error
+	// TakeOver raises the term on the job's row to that of a new lease holder, keeping
+	// the attempt, so that the old holder's writes are stale.
+	TakeOver(ctx context.Context, fence weir.Fence, term int64) (weir.Job, error)
+	// Attempts lists a job's attempts, newest first.
+	Attempts(ctx context.Context, job weir.JobID) ([]weir.Attempt, error)
+}
+
+// Leases is the part of the metastore that keeps leases.
+type Leases interface {
+	// AcquireLease takes or renews the shard's lease for ttl by the database's clock:
+	// the holder renews its term, another takes over after expiry with term+1. It
+	// returns the lease as it stands, whoever holds it.
+	AcquireLease(ctx context.Context, shard int, holder string, ttl time.Duration) (Lease, error)
+	// ReleaseLease lets the lease expire now if holder still has it.
+	ReleaseLease(ctx context.Context, shard int, holder string) error
+}
+
+// Events is the part of the metastore that keeps a job's history.
+type Events interface {
+	// AddEvent appends e, numbering it.
+	AddEvent(ctx context.Context, e weir.Event) error
+	// Events lists a job's events after seq, oldest first.
+	Events(ctx context.Context, job weir.JobID, after int64, limit int) ([]weir.Event, error)
+}
+
+// History is the part of the metastore that the API reads checkpoints and
+// savepoints from.
+type History interface {
+	// Checkpoints lists a job's checkpoints and savepoints, newest first, with ids
+	// below before (0: from the newest), by status when any is given.
+	Checkpoints(ctx context.Context, job weir.JobID, before weir.CheckpointID, status []checkpoint.Status, limit int) ([]checkpoint.Record, error)
+	// CheckpointByID reads one with its per-subtask detail.
+	CheckpointByID(ctx context.Context, job weir.JobID, id weir.CheckpointID) (checkpoint.Record, error)
+	// Savepoints lists savepoints, newest first.
+	Savepoints(ctx context.Context) ([]checkpoint.Savepoint, error)
+	// Savepoint reads one by name.
+	Savepoint(ctx context.Context, name string) (checkpoint.Savepoint, error)
+	// DeleteSavepoint forgets a savepoint that nothing is based on (weir.ErrConflict
+	// otherwise) and returns it, so that its objects can be deleted.
+	DeleteSavepoint(ctx context.Context, name string) (checkpoint.Savepoint, error)
+}
+
+// A Table is a catalog entry: the CREATE TABLE text a user gave.
+type Table struct {
+	Name      string
+	SQL       string
+	Columns   json.RawMessage // for lists: [{name,type}]
+	Connector string
+	CreatedAt time.Time
+}
+
+// Tables is the part of the metastore that keeps the catalog.
+type Tables interface {
+	// CreateTable inserts t; a name in use, whatever its case, is weir.ErrConflict.
+	CreateTable(ctx context.Context, t Table) error
+	// TableByName finds a table, whatever the case of name.
+	TableByName(ctx context.Context, name string) (Table, error)
+	// Tables lists the catalog by name.
+	Tables(ctx context.Context) ([]Table, error)
+	// DropTable removes a table; running jobs keep the definition they were planned with.
+	DropTable(ctx context.Context, name string) error
+}
