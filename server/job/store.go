@@ -2,31 +2,19 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"weir"
 	"weir/checkpoint"
 )
 
-// A Lease makes its holder the only server that decides for the jobs of a shard
-// until Expires; Term counts the holders and fences their writes.
-type Lease struct {
-	Shard   int
-	Holder  string // a server's incarnation
-	Term    int64
-	Expires time.Time // by the metastore's clock
-}
-
-// A JobFilter chooses and pages jobs; the zero value means all.
-type JobFilter struct {
-	Status    []weir.Status
-	Name      string // part of the name
-	Desired   []weir.Desired
-	After     weir.JobID // cursor: jobs created before this one (newest first)
-	Limit     int        // 0: no limit
-	Unsettled bool       // only jobs whose desired and status differ, or that are not terminal
-}
+// The rows that cross this border are nouns of the root package.
+type (
+	Lease     = weir.Lease
+	JobFilter = weir.JobFilter
+	Wish      = weir.Wish
+	Table     = weir.Table
+)
 
 // Jobs is the part of the metastore that keeps jobs. Errors are the root sentinels.
 type Jobs interface {
@@ -44,14 +32,6 @@ type Jobs interface {
 	// DeleteJob marks a terminal job deleted (weir.ErrConflict otherwise): its name is
 	// free again and its rows stay until its objects are gone.
 	DeleteJob(ctx context.Context, id weir.JobID) error
-}
-
-// A Wish is what a user asks of a job.
-type Wish struct {
-	Desired     weir.Desired
-	Savepoint   string            // stop: name of its savepoint
-	Parallelism int               // start: 0 keeps it
-	Base        *weir.SnapshotRef // start: nil keeps it; zero: from nothing
 }
 
 // Attempts is the part of the metastore in which the job machine decides. Every
@@ -106,15 +86,6 @@ type History interface {
 	// DeleteSavepoint forgets a savepoint that nothing is based on (weir.ErrConflict
 	// otherwise) and returns it, so that its objects can be deleted.
 	DeleteSavepoint(ctx context.Context, name string) (checkpoint.Savepoint, error)
-}
-
-// A Table is a catalog entry: the CREATE TABLE text a user gave.
-type Table struct {
-	Name      string
-	SQL       string
-	Columns   json.RawMessage // for lists: [{name,type}]
-	Connector string
-	CreatedAt time.Time
 }
 
 // Tables is the part of the metastore that keeps the catalog.

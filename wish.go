@@ -1,0 +1,19 @@
+package weir
+
+// A Wish is what a user asks of a job.
+type Wish struct {
+	Desired     Desired
+	Savepoint   string       // stop: name of its savepoint
+	Parallelism int          // start: 0 keeps it
+	Base        *SnapshotRef // start: nil keeps it; zero: from nothing
+}
+
+// A JobFilter chooses and pages jobs; the zero value means all.
+type JobFilter struct {
+	Status    []Status
+	Name      string // part of the name
+	Desired   []Desired
+	After     JobID // cursor: jobs created before this one (newest first)
+	Limit     int   // 0: no limit
+	Unsettled bool  // only jobs whose desired and status differ, or that are not terminal
+}
