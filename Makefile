@@ -1,0 +1,73 @@
+# Weir. `make` lists the targets.
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-print-directory
+GO          ?= go
+TOOL        := $(GO) tool -modfile=tools/go.mod
+WEB         := web/dist/index.html
+WEB_SOURCES := $(shell find web/src web/public -type f 2>/dev/null) web/index.html web/package.json web/package-lock.json web/vite.config.ts web/tsconfig.json
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.PHONY: run
+run: build ## build and run everything on this machine, with the demo table
+	bin/weir up --demo
+
+.PHONY: build
+build: $(WEB) ## build the dashboard and bin/weir
+	$(GO) build -trimpath -ldflags "-s -w" -o bin/weir ./cmd/weir
+
+$(WEB): web/node_modules/.installed $(WEB_SOURCES) openapi/openapi.json
+	cd web && npm run --silent build
+
+web/node_modules/.installed: web/package.json web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+.PHONY: deps
+deps: ## install what the tests need from Debian's packages, when missing
+	@tools/deps.sh
+
+.PHONY: test
+test: deps build ## every test: Go with the race detector, web, end to end in a headless browser
+	$(GO) test -race -timeout 10m ./...
+	cd web && npm test --silent
+	$(GO) test -count=1 -timeout 5m -tags e2e ./e2e
+
+.PHONY: test-long
+test-long: deps build ## longer runs of the simulations, models and fuzzers
+	WEIR_LONG=1 $(GO) test -race -timeout 60m ./...
+
+.PHONY: lint
+lint: web/node_modules/.installed ## golangci-lint, vet, deadcode, the web linters
+	@mkdir -p web/dist
+	$(TOOL) golangci-lint run ./...
+	$(GO) vet ./...
+	@out="$$($(TOOL) deadcode -test ./...)"; if [ -n "$$out" ]; then echo "$$out"; echo "deadcode: the functions above are unreachable"; exit 1; fi
+	cd web && npm run --silent lint
+
+.PHONY: generate
+generate: ## write the generated files anew
+	$(GO) run ./openapi/gen
+	cd web && npm run --silent api
+
+.PHONY: verify
+verify: web/node_modules/.installed ## generated files and goldens are current
+	@before="$$(git stash create)"; $(MAKE) generate; git diff --exit-code $${before:-HEAD} -- openapi web/src/api
+	$(GO) mod verify >/dev/null
+	$(GO) mod tidy -diff
+
+.PHONY: bench
+bench: build ## rows per second beside a hand-written loop, in one run
+	$(GO) run ./bench -weir bin/weir
+
+.PHONY: accept
+accept: build ## the real rows: make accept DATA=PATH of user_behavior.csv
+	@test -n "$(DATA)" || { echo "usage: make accept DATA=PATH"; exit 2; }
+	examples/accept.sh "$(DATA)"
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin web/dist/assets web/dist/index.html web/dist/swagger web/node_modules
