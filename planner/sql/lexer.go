@@ -1,0 +1,216 @@
+package sql
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// lex cuts src into tokens; the last one is kindEOF. What is no token becomes a
+// kindBad with the reason, and lexing goes on behind it.
+func lex(src string) []token {
+	l := lexer{src: src}
+	for {
+		t := l.next()
+		l.tokens = append(l.tokens, t)
+		if t.kind == kindEOF {
+			return l.tokens
+		}
+	}
+}
+
+type lexer struct {
+	src    string
+	pos    int
+	tokens []token
+}
+
+func (l *lexer) next() token {
+	if bad, ok := l.skipSpace(); !ok {
+		return bad
+	}
+	start := l.pos
+	if start == len(l.src) {
+		return token{kind: kindEOF, start: start, end: start}
+	}
+	r, size := utf8.DecodeRuneInString(l.src[start:])
+	switch {
+	case r == utf8.RuneError && size == 1:
+		l.pos++
+		return l.bad(start, "the text is not valid UTF-8 here", "")
+	case nameStart(r):
+		return l.word()
+	case isDigit(r), r == '.' && l.digitAt(start+1):
+		return l.number()
+	case r == '\'':
+		return l.quoted('\'', kindString, "string")
+	case r == '"', r == '`':
+		return l.quoted(byte(r), kindQuoted, "quoted name")
+	}
+	return l.symbol(r, size)
+}
+
+// skipSpace passes white space and comments. It returns false with a kindBad token
+// where a comment has no end or is an optimiser hint.
+func (l *lexer) skipSpace() (token, bool) {
+	for l.pos < len(l.src) {
+		rest := l.src[l.pos:]
+		r, size := utf8.DecodeRuneInString(rest)
+		switch {
+		case unicode.IsSpace(r), r == '\uFEFF' && l.pos == 0:
+			l.pos += size
+		case strings.HasPrefix(rest, "--"):
+			if n := strings.IndexByte(rest, '\n'); n >= 0 {
+				l.pos += n + 1
+			} else {
+				l.pos = len(l.src)
+			}
+		case strings.HasPrefix(rest, "/*+"):
+			start := l.pos
+			l.pos += 3
+			return l.bad(start, "hints /*+ … */ are not supported", "put the option into the table's WITH (…)"), false
+		case strings.HasPrefix(rest, "/*"):
+			if bad, ok := l.blockComment(); !ok {
+				return bad, false
+			}
+		default:
+			return token{}, true
+		}
+	}
+	return token{}, true
+}
+
+// blockComment passes a comment, and comments within it.
+func (l *lexer) blockComment() (token, bool) {
+	start, depth := l.pos, 0
+	for l.pos < len(l.src) {
+		switch {
+		case strings.HasPrefix(l.src[l.pos:], "/*"):
+			depth++
+			l.pos += 2
+		case strings.HasPrefix(l.src[l.pos:], "*/"):
+			depth--
+			l.pos += 2
+			if depth == 0 {
+				return token{}, true
+			}
+		default:
+			l.pos++
+		}
+	}
+	return l.bad(start, "the comment has no end", "close it with */ (comments nest)"), false
+}
+
+func (l *lexer) word() token {
+	start := l.pos
+	for l.pos < len(l.src) {
+		r, size := utf8.DecodeRuneInString(l.src[l.pos:])
+		if !nameStart(r) && !nameRest(r) {
+			break
+		}
+		l.pos += size
+	}
+	text := l.src[start:l.pos]
+	return token{kind: kindWord, start: start, end: l.pos, text: text, upper: asciiUpper(text)}
+}
+
+// number reads digits with an optional fraction and exponent.
+func (l *lexer) number() token {
+	start := l.pos
+	l.digits()
+	if l.at('.') {
+		l.pos++
+		l.digits()
+	}
+	if l.at('e') || l.at('E') {
+		l.exponent()
+	}
+	if r, size := utf8.DecodeRuneInString(l.src[l.pos:]); nameStart(r) && size > 0 {
+		t := l.word()
+		return l.bad(start, fmt.Sprintf("%s is not a number", shorten(l.src[start:t.end])), `quote a name that begins with a digit: "…"`)
+	}
+	return token{kind: kindNumber, start: start, end: l.pos, text: l.src[start:l.pos]}
+}
+
+func (l *lexer) exponent() {
+	n := l.pos + 1
+	if n < len(l.src) && (l.src[n] == '+' || l.src[n] == '-') {
+		n++
+	}
+	if l.digitAt(n) {
+		l.pos = n
+		l.digits()
+	}
+}
+
+func (l *lexer) digits() {
+	for l.digitAt(l.pos) {
+		l.pos++
+	}
+}
+
+func (l *lexer) at(b byte) bool       { return l.pos < len(l.src) && l.src[l.pos] == b }
+func (l *lexer) digitAt(pos int) bool { return pos < len(l.src) && isDigit(rune(l.src[pos])) }
+
+// quoted reads text between two quotes, in which a doubled quote stands for one.
+func (l *lexer) quoted(quote byte, k kind, what string) token {
+	start := l.pos
+	var text strings.Builder
+	for i := start + 1; i < len(l.src); i++ {
+		if l.src[i] != quote {
+			text.WriteByte(l.src[i])
+			continue
+		}
+		if i+1 < len(l.src) && l.src[i+1] == quote {
+			text.WriteByte(quote)
+			i++
+			continue
+		}
+		l.pos = i + 1
+		return l.checked(token{kind: k, start: start, end: l.pos, text: text.String()}, what)
+	}
+	l.pos = len(l.src)
+	return l.bad(start, "the "+what+" has no end", "close it with "+string(quote))
+}
+
+func (l *lexer) checked(t token, what string) token {
+	switch {
+	case !utf8.ValidString(t.text):
+		return l.bad(t.start, "the "+what+" is not valid UTF-8", "")
+	case t.kind == kindQuoted && t.text == "":
+		return l.bad(t.start, "a name cannot be empty", "")
+	case t.kind == kindQuoted && strings.ContainsRune(t.text, 0):
+		return l.bad(t.start, "a name cannot hold a zero byte", "")
+	}
+	return t
+}
+
+func (l *lexer) symbol(r rune, size int) token {
+	start := l.pos
+	for _, s := range [...]string{"<>", "!=", "<=", ">=", "==", "||", "::", "=>", "->"} {
+		if strings.HasPrefix(l.src[start:], s) {
+			l.pos += len(s)
+			return token{kind: kindSymbol, start: start, end: l.pos, text: s}
+		}
+	}
+	l.pos += size
+	if strings.ContainsRune("()[],;.+-*/%<>=^&|~", r) {
+		return token{kind: kindSymbol, start: start, end: l.pos, text: l.src[start:l.pos]}
+	}
+	hint := ""
+	if r == '‘' || r == '’' || r == '“' || r == '”' {
+		hint = `use the plain quotes ' and "`
+	}
+	return l.bad(start, fmt.Sprintf("the character %q has no meaning here", r), hint)
+}
+
+func (l *lexer) bad(start int, reason, hint string) token {
+	return token{kind: kindBad, start: start, end: l.pos, text: reason, hint: hint}
+}
+
+func isDigit(r rune) bool   { return '0' <= r && r <= '9' }
+func nameStart(r rune) bool { return r == '_' || r != utf8.RuneError && unicode.IsLetter(r) }
+func nameRest(r rune) bool {
+	return isDigit(r) || r == '$' || unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Nd, r)
+}
