@@ -1,0 +1,206 @@
+package transport
+
+import (
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"weir"
+)
+
+// An attempt holds the channels of one attempt in this process.
+type attempt struct {
+	net   *Network
+	job   weir.JobID
+	id    weir.AttemptID
+	goneC chan struct{} // closed by release
+
+	mu struct {
+		sync.Mutex
+		local map[weir.ChannelID]*localChannel
+		outs  map[Address]*remoteOut
+		ins   map[Address]*remoteIn
+		acks  map[weir.TaskID]bool // sending tasks whose acks are subscribed
+		subs  []*nats.Subscription
+		gone  bool
+	}
+}
+
+func newAttempt(n *Network, job weir.JobID, id weir.AttemptID) *attempt {
+	a := &attempt{net: n, job: job, id: id, goneC: make(chan struct{})}
+	a.mu.local = map[weir.ChannelID]*localChannel{}
+	a.mu.outs = map[Address]*remoteOut{}
+	a.mu.ins = map[Address]*remoteIn{}
+	a.mu.acks = map[weir.TaskID]bool{}
+	return a
+}
+
+// localChannel returns the channel named ch: both ends meet here, whichever is
+// created first.
+func (a *attempt) localChannel(ch weir.ChannelID) (*localChannel, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.mu.gone {
+		return nil, errReleased(ch)
+	}
+	c := a.mu.local[ch]
+	if c == nil {
+		c = newLocalChannel(ch, a.net.opts.Limits, a.goneC)
+		a.mu.local[ch] = c
+	}
+	return c, nil
+}
+
+// remoteOutbound creates the sending end of ch and begins to look for its peer.
+func (a *attempt) remoteOutbound(ch weir.ChannelID) (*remoteOut, error) {
+	out, err := newRemoteOut(a, ch)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	err = a.addOut(ch, out)
+	a.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	out.tick(time.Now())
+	return out, nil
+}
+
+// addOut registers out, and listens for the acks of its task. The caller holds mu.
+func (a *attempt) addOut(ch weir.ChannelID, out *remoteOut) error {
+	switch {
+	case a.mu.gone:
+		return errReleased(ch)
+	case a.mu.outs[out.addr] != nil:
+		return errTaken("sending", ch)
+	}
+	if !a.mu.acks[ch.From] {
+		if err := a.listen(a.net.names.acksTo(a.job, a.id, ch.From), a.handleAck); err != nil {
+			return err
+		}
+		a.mu.acks[ch.From] = true
+	}
+	a.mu.outs[out.addr] = out
+	return nil
+}
+
+// subscribe registers the remote inputs of task to and listens for their frames.
+func (a *attempt) subscribe(to weir.TaskID, ins []*remoteIn) error {
+	if len(ins) == 0 {
+		return nil
+	}
+	a.mu.Lock()
+	err := a.addIns(to, ins)
+	a.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	share := a.net.share(len(ins))
+	for _, in := range ins {
+		in.tick(time.Now(), share)
+	}
+	wake(a.net.kickC) // the shares of the others are smaller now
+	return nil
+}
+
+// addIns registers ins. The caller holds mu.
+func (a *attempt) addIns(to weir.TaskID, ins []*remoteIn) error {
+	if a.mu.gone {
+		return errReleased(ins[0].id)
+	}
+	byAddr := make(map[Address]*remoteIn, len(ins)) // never changes: read without lock
+	for _, in := range ins {
+		if a.mu.ins[in.addr] != nil || byAddr[in.addr] != nil {
+			return errTaken("receiving", in.id)
+		}
+		byAddr[in.addr] = in
+	}
+	err := a.listen(a.net.names.dataTo(a.job, a.id, to), func(m *nats.Msg) { a.net.handleData(byAddr, m) })
+	if err != nil {
+		return err
+	}
+	for addr, in := range byAddr {
+		a.mu.ins[addr] = in
+	}
+	return nil
+}
+
+// listen subscribes without the client's limits: credit bounds what waits. The
+// caller holds mu.
+func (a *attempt) listen(subject string, handle nats.MsgHandler) error {
+	sub, err := a.net.link.nc.Subscribe(subject, handle)
+	if err != nil {
+		return err
+	}
+	a.mu.subs = append(a.mu.subs, sub)
+	return sub.SetPendingLimits(-1, -1)
+}
+
+// handleAck runs on the goroutine of an ack subscription.
+func (a *attempt) handleAck(m *nats.Msg) {
+	f, _, err := decodeFrame(m.Data)
+	if err != nil {
+		a.net.damaged(m.Subject, err)
+		return
+	}
+	ev, err := ackEvent(&f)
+	if err != nil {
+		a.net.damaged(m.Subject, err)
+		return
+	}
+	a.mu.Lock()
+	out := a.mu.outs[f.addr]
+	a.mu.Unlock()
+	if out == nil {
+		a.net.stats.foreign.Add(1) // T6
+		return
+	}
+	out.event(ev)
+}
+
+// tick gives the due events to every channel and returns the next deadline.
+func (a *attempt) tick(now time.Time, share int) time.Time {
+	a.mu.Lock()
+	outs := make([]*remoteOut, 0, len(a.mu.outs))
+	for _, out := range a.mu.outs {
+		outs = append(outs, out)
+	}
+	ins := make([]*remoteIn, 0, len(a.mu.ins))
+	for _, in := range a.mu.ins {
+		ins = append(ins, in)
+	}
+	a.mu.Unlock()
+	var next time.Time
+	for _, out := range outs {
+		next = earlier(next, out.tick(now))
+	}
+	for _, in := range ins {
+		next = earlier(next, in.tick(now, share))
+	}
+	return next
+}
+
+// release ends every channel of the attempt.
+func (a *attempt) release() {
+	a.mu.Lock()
+	a.mu.gone = true
+	subs, ins, outs, local := a.mu.subs, a.mu.ins, a.mu.outs, a.mu.local
+	a.mu.subs = nil
+	a.mu.Unlock()
+	for _, sub := range subs {
+		sub.Unsubscribe() // fails only if the connection is closed, and then it is gone too
+	}
+	close(a.goneC)
+	for _, c := range local {
+		c.release()
+	}
+	for _, in := range ins {
+		in.release()
+	}
+	for _, out := range outs {
+		out.release()
+	}
+	a.net.share(-len(ins))
+}

@@ -1,0 +1,146 @@
+package transport
+
+import "time"
+
+// This file holds what the two machines of a channel, Sender and Receiver, share:
+// their events, actions and limits. Both are pure: Step takes the time and an event
+// and returns actions, in a slice that is valid until the next Step.
+
+// An EventKind says what happened to a machine.
+type EventKind uint8
+
+// The events. Each machine knows its own and EvTick, EvUp and EvDown.
+const (
+	EvSend    EventKind = iota + 1 // sender: the task sends a frame that Admits has allowed
+	EvWait                         // sender: the task waits until a frame of Weight is admitted
+	EvFlush                        // sender: send what was held back to be sent together
+	EvAck                          // sender: an ack arrived
+	EvFrame                        // receiver: a frame arrived
+	EvProbe                        // receiver: a probe arrived
+	EvConsume                      // receiver: the task took a frame of Weight
+	EvShare                        // receiver: Weight is the new maximum of the window
+	EvTick                         // a deadline has passed
+	EvUp                           // the connection is there (again)
+	EvDown                         // the connection is gone
+)
+
+// An Event is the input of Step; which fields count follows from Kind.
+type Event struct {
+	Kind     EventKind
+	From     Address // EvAck, EvFrame, EvProbe: the channel that the message names
+	Seq      uint64  // EvFrame; EvProbe: the sender's last; EvAck: the receiver's last in order
+	Weight   int     // EvSend, EvWait, EvFrame, EvConsume, EvShare
+	Wire     *Buffer // EvSend: the encoded frame
+	Consumed uint64  // EvAck
+	Limit    uint64  // EvAck
+	Gap      bool    // EvAck
+}
+
+// An ActionKind says what a driver has to do.
+type ActionKind uint8
+
+// The actions.
+const (
+	ActTransmit  ActionKind = iota + 1 // send frames Seq to Last in one message
+	ActFlushSoon                       // step EvFlush once whatever runs now has run
+	ActProbe                           // send a probe that names Seq
+	ActWake                            // the frame that waits may be admitted now
+	ActFree                            // Wire is acknowledged and no longer needed
+	ActDeliver                         // give the frame of this event to the task
+	ActDrop                            // do not deliver it; Reason says why
+	ActAck                             // send an ack
+)
+
+// An Action is an output of Step; which fields count follows from Kind.
+type Action struct {
+	Kind     ActionKind
+	Seq      uint64 // ActTransmit, ActProbe, ActAck
+	Last     uint64 // ActTransmit
+	Again    bool   // ActTransmit: sent before
+	Consumed uint64 // ActAck
+	Limit    uint64 // ActAck
+	Gap      bool   // ActAck
+	Wire     *Buffer
+	Reason   DropReason
+}
+
+// A DropReason says why a frame was not delivered. None of them loses it: the
+// frame was delivered before, will be sent again, or was never ours.
+type DropReason uint8
+
+// The reasons.
+const (
+	DropRepeat  DropReason = iota + 1 // delivered before
+	DropGap                           // one before it is missing
+	DropForeign                       // of another attempt or channel
+	DropCredit                        // more than the sender was allowed
+)
+
+// String gives one word.
+func (r DropReason) String() string {
+	switch r {
+	case DropRepeat:
+		return "repeat"
+	case DropGap:
+		return "gap"
+	case DropForeign:
+		return "foreign"
+	case DropCredit:
+		return "credit"
+	}
+	return "unknown"
+}
+
+// A Buffer holds an encoded frame until it is acknowledged.
+type Buffer struct{ b []byte }
+
+// Limits are the constants of the protocol. The zero value of each field means its
+// default.
+type Limits struct {
+	MinCredit  int           // smallest window in bytes; 256 KiB
+	MaxCredit  int           // largest window in bytes; 8 MiB
+	CreditSpan time.Duration // how much work a window is; 200 ms
+	Message    int           // frames are collected up to this many bytes; 256 KiB
+	Collect    int           // fewer bytes than this wait for company; 32 KiB
+	AckAfter   time.Duration // an ack waits for company so long; 20 ms
+	ProbeFirst time.Duration // a probe follows this long after silence, then doubles; 20 ms
+	ProbeMax   time.Duration // up to this; 500 ms
+	ResendGap  time.Duration // one gap is not answered twice within this; 50 ms
+	Repeats    int           // an ack with no news is repeated so many times; 5
+}
+
+// withDefaults fills the fields that are zero.
+func (l Limits) withDefaults() Limits {
+	orInt := func(p *int, v int) {
+		if *p == 0 {
+			*p = v
+		}
+	}
+	orTime := func(p *time.Duration, v time.Duration) {
+		if *p == 0 {
+			*p = v
+		}
+	}
+	orInt(&l.MinCredit, 256<<10)
+	orInt(&l.MaxCredit, 8<<20)
+	orTime(&l.CreditSpan, 200*time.Millisecond)
+	orInt(&l.Message, 256<<10)
+	orInt(&l.Collect, 32<<10)
+	orTime(&l.AckAfter, 20*time.Millisecond)
+	orTime(&l.ProbeFirst, 20*time.Millisecond)
+	orTime(&l.ProbeMax, 500*time.Millisecond)
+	orTime(&l.ResendGap, 50*time.Millisecond)
+	orInt(&l.Repeats, 5)
+	return l
+}
+
+// due reports whether deadline is set and has come.
+func due(now, deadline time.Time) bool { return !deadline.IsZero() && !now.Before(deadline) }
+
+// earlier returns the earlier of two deadlines, of which zero means none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

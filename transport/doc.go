@@ -1,0 +1,79 @@
+// Package transport moves frames between the tasks of an attempt and commands
+// between servers and workers. It knows NATS, and nothing of batches, plans or
+// checkpoints: a payload is bytes (between workers) or an opaque value (within one).
+//
+//	task ──Send──▶ Sender ═══ data subject ═══▶ Receiver ──Poll──▶ task
+//	(exec)         channel.go, sender.go  NATS   receiver.go       (exec)
+//	                  ▲                             │
+//	                  └──── ack {seq, consumed, limit, gap} ────┘
+//
+// Core NATS delivers at most once: it drops for slow readers, around a reconnect,
+// and before a subscription has spread. So a channel is a small reliable protocol
+// above it, a pair of pure machines; nats.go drives them. A channel within a worker
+// is a bounded queue in memory (local.go) that keeps the same rules.
+//
+// # The protocol
+//
+// All frames of a channel, of every kind, share one sequence from 1. The receiver
+// answers with one small message, the ack: seq (all up to it arrived), consumed
+// (weight the task has taken, from the beginning), limit (weight the sender may
+// send in all, from the beginning) and gap (something after seq was seen). All four
+// are totals, so an ack that is lost, late or repeated does no harm. The sender
+// keeps what is not acknowledged and, on a gap, sends again from seq+1.
+//
+// A probe names the sender's last sequence and asks for an ack. It opens the
+// channel (a sender may start before its peer has subscribed), finds a lost tail
+// (unacknowledged frames and silence), a lost ack, a lost grant of credit, and what
+// a reconnect swallowed. While something is unacknowledged or a Send waits, the
+// probe is repeated, 20 ms apart at first and 500 ms at most.
+//
+// A frame weighs its encoded length, header included, so that frames without
+// payload are bounded too. Credit follows time: about 200 ms of work at the rate
+// at which the task was seen to consume, within a minimum and a maximum; the
+// maximum shrinks when many channels share a connection. A frame larger than the
+// whole window passes alone.
+//
+// # Invariants
+//
+//	T1 Frames of a channel are polled in the order they were sent, each once.
+//	T2 sent ≤ limit, or one frame alone is on its way: credit is never negative.
+//	T3 What a receiver holds weighs at most the largest window, or is one frame;
+//	   the sender holds no more than that either.
+//	T4 A held channel is not polled and holds up no other one: credit is per channel.
+//	T5 Nothing is dropped to make room. What is dropped (repeats, frames after a gap,
+//	   other attempts, damage, weight beyond the credit) is or was sent again.
+//	T6 A frame of another attempt is never delivered: the attempt is in the subject
+//	   and in the frame, and both are checked.
+//	T7 While one's own connection is down no timer runs; what is due when it is back
+//	   is sent at once.
+//	T8 A command runs once per id in one incarnation of its worker; a repeated
+//	   request joins the running one or gets the same answer.
+//	T9 A report returns only with an answer of a server, or with the end of its
+//	   context: it is never lost silently.
+//
+// # Goroutines
+//
+// Network.Run owns one: timers, and the messages that collect small frames. Acks,
+// frames and probes are handled on the goroutines of nats.go, one per subscription,
+// and Send and Poll on their caller's; a mutex per channel keeps them apart.
+// Control.Serve and Control.ServeReports run each request in a goroutine of a
+// bounded group and return when all have ended. OpenNetwork and OpenControl start
+// the goroutines of nats.go; Run and Close end them.
+//
+// # Failures
+//
+// NATS away: Send blocks once its credit is used up, Poll says nothing is there,
+// requests and reports wait; all go on by themselves. Whether a peer is dead is not
+// judged here: a Send to nobody blocks until its context ends or the attempt is
+// released (weir.ErrStale). Ping tells absence (weir.ErrNotFound: no responders)
+// from silence (context.DeadlineExceeded) and from one's own broken connection
+// (weir.ErrConflict).
+//
+// # Testing
+//
+// testdata/channel holds scripts over the pair of machines, one per way of losing.
+// A property runs them over a network that drops, repeats, reorders and delays.
+// transporttest is the conformance suite, run on local channels and on an embedded
+// NATS server behind a proxy that cuts connections. Frames have golden bytes and a
+// fuzz test.
+package transport

@@ -1,0 +1,121 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// reconnectWait is the workers' reconnect bound of ARCHITECTURE §7: a server that
+// hears "no responders" for longer, while its own connection is stable, may take
+// the worker for dead.
+const reconnectWait = 100 * time.Millisecond
+
+// connectTimeout bounds the first connection, and each later try.
+const connectTimeout = 2 * time.Second
+
+// Options say how to reach NATS. The zero value of each field but URL and Name is a
+// working default.
+type Options struct {
+	URL     string       // nats://host:port, or several with commas
+	Name    string       // of the connection, as NATS shows it
+	Cluster string       // sets clusters on one NATS apart; "default"
+	Log     *slog.Logger // nil: nothing is logged
+	Limits  Limits       // of channels
+	Budget  int          // bytes in flight to this connection over all channels; 32 MiB
+}
+
+func (o Options) withDefaults() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Budget == 0 {
+		o.Budget = 32 << 20
+	}
+	o.Limits = o.Limits.withDefaults()
+	return o
+}
+
+// A link is one connection to NATS that never gives up. What it publishes while
+// away is lost at once rather than kept and sent late: the protocols above repeat.
+type link struct {
+	nc *nats.Conn
+	// stable is when the connection came up or the set of servers last changed.
+	stable atomic.Pointer[time.Time]
+	flips  atomic.Int64  // times the connection was lost or came back
+	alertC chan struct{} // capacity 1: it was lost or came back
+}
+
+// connect makes a connection; the first one has to succeed.
+func connect(ctx context.Context, opts Options, role string) (*link, error) {
+	l := &link{alertC: make(chan struct{}, 1)}
+	log := opts.Log.With("conn", role)
+	settle := func() {
+		now := time.Now()
+		l.stable.Store(&now)
+	}
+	flip := func() {
+		settle()
+		l.flips.Add(1)
+		wake(l.alertC)
+	}
+	nc, err := nats.Connect(opts.URL,
+		nats.Name(opts.Name+" "+role),
+		nats.Timeout(connectTimeout),
+		nats.MaxReconnects(-1),
+		nats.ReconnectBufSize(-1),
+		nats.ReconnectWait(reconnectWait/2),
+		nats.ReconnectJitter(reconnectWait/4, reconnectWait/4),
+		nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			flip()
+			log.Warn("nats connection lost", "err", err)
+		}),
+		nats.ReconnectHandler(func(c *nats.Conn) {
+			flip()
+			log.Info("nats connection is back", "url", c.ConnectedUrlRedacted())
+		}),
+		nats.DiscoveredServersHandler(func(*nats.Conn) { settle() }),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			log.Warn("nats error", "err", err, "subject", subjectOf(sub))
+		}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("connect to NATS at %s: %w; is it running, and is the URL right?", opts.URL, err)
+	}
+	l.nc = nc
+	settle()
+	if err := ctx.Err(); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func subjectOf(sub *nats.Subscription) string {
+	if sub == nil {
+		return ""
+	}
+	return sub.Subject
+}
+
+// up reports whether the connection is there now.
+func (l *link) up() bool { return l.nc.IsConnected() }
+
+// publish sends or loses data; it never keeps it.
+func (l *link) publish(subject string, data []byte) error {
+	return l.nc.Publish(subject, data)
+}
+
+// stableSince is when the connection came up or the servers last changed; zero
+// while it is down.
+func (l *link) stableSince() time.Time {
+	if !l.up() {
+		return time.Time{}
+	}
+	return *l.stable.Load()
+}

@@ -1,0 +1,285 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir"
+)
+
+// An Outbound is the sending end of a channel, for one task. Send blocks while the
+// channel has no credit; frames arrive in the order of the calls. It copies
+// f.Bytes, while f.Batch passes to the receiver. It fails with weir.ErrStale once the
+// attempt is released, with weir.ErrInvalid if the frame cannot travel, and with the
+// error of ctx. Close says that no Send follows; what was sent still arrives.
+type Outbound interface {
+	Send(ctx context.Context, f weir.Frame) error
+	Close() error
+}
+
+// An Inbound is the receiving end of a channel, for one task. Poll takes the next
+// frame, if there is one, and so grants the sender new credit; it never blocks.
+// f.Bytes belongs to the caller and may share memory with other frames' bytes.
+type Inbound interface {
+	Poll() (weir.Frame, bool)
+}
+
+// A Network holds the channels of all attempts that have tasks in this process, over
+// one connection for data.
+type Network struct {
+	opts  Options
+	names subjects
+	link  *link // nil: local channels only
+	pool  sync.Pool
+	stats counters
+
+	kickC  chan struct{} // capacity 1: Run has to look again
+	start  time.Time
+	wakeAt atomic.Int64 // when Run looks next, in nanoseconds after start
+
+	mu struct {
+		sync.Mutex
+		attempts map[attemptKey]*attempt
+		released []attemptKey // the last ones, oldest first
+		shared   int          // remote inbound channels
+		dirty    []*remoteOut // small frames wait to be sent
+		closed   bool
+	}
+}
+
+type attemptKey struct {
+	job weir.JobID
+	id  weir.AttemptID
+}
+
+const (
+	releasedKept = 1024 // attempts remembered as released
+	idleWake     = 10 * time.Second
+)
+
+// OpenNetwork connects for data. With an empty URL it serves local channels only.
+// Run must be called for channels to work; it closes the connection.
+func OpenNetwork(ctx context.Context, opts Options) (*Network, error) {
+	opts = opts.withDefaults()
+	names, err := newSubjects(opts.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{opts: opts, names: names, kickC: make(chan struct{}, 1), start: time.Now()}
+	n.wakeAt.Store(math.MaxInt64)
+	n.pool.New = func() any { return new(Buffer) }
+	n.mu.attempts = map[attemptKey]*attempt{}
+	if opts.URL == "" {
+		return n, nil
+	}
+	if n.link, err = connect(ctx, opts, "data"); err != nil {
+		return nil, err
+	}
+	n.opts.Limits.Message = min(n.opts.Limits.Message, n.MaxPayload())
+	return n, nil
+}
+
+// MaxPayload is the largest payload of a frame that the NATS server takes.
+func (n *Network) MaxPayload() int {
+	if n.link == nil {
+		return 0
+	}
+	return int(n.link.nc.MaxPayload()) - headerLen
+}
+
+// Connected reports whether the connection for data is up.
+func (n *Network) Connected() bool { return n.link != nil && n.link.up() }
+
+// Outbound creates the sending end of channel ch. local says that the receiving task
+// runs in this process too. A released attempt is weir.ErrStale, an end created twice
+// weir.ErrConflict.
+func (n *Network) Outbound(job weir.JobID, id weir.AttemptID, ch weir.ChannelID, local bool) (Outbound, error) {
+	a, err := n.attempt(job, id)
+	if err != nil {
+		return nil, fmt.Errorf("open channel %v: %w", ch, err)
+	}
+	if local {
+		c, err := a.localChannel(ch)
+		if err != nil {
+			return nil, err
+		}
+		return c, c.claimOut()
+	}
+	return a.remoteOutbound(ch)
+}
+
+// Inbound creates the receiving ends of the channels chs of task to, in their order.
+// local has an entry for each: whether the sending task runs in this process. When a
+// frame becomes available on any of them, wakeC, of capacity 1, gets a value unless it
+// holds one. Errors are as those of Outbound; after one, the attempt has to be
+// released.
+func (n *Network) Inbound(job weir.JobID, id weir.AttemptID, to weir.TaskID, chs []weir.ChannelID, local []bool, wakeC chan<- struct{}) ([]Inbound, error) {
+	if len(local) != len(chs) || cap(wakeC) != 1 {
+		return nil, fmt.Errorf("%w: inputs of task %v: %d channels, %d flags, wake-up channel of capacity %d (want 1)",
+			weir.ErrInvalid, to, len(chs), len(local), cap(wakeC))
+	}
+	a, err := n.attempt(job, id)
+	if err != nil {
+		return nil, fmt.Errorf("open inputs of task %v: %w", to, err)
+	}
+	ins := make([]Inbound, len(chs))
+	var remote []*remoteIn
+	for i, ch := range chs {
+		switch {
+		case ch.To != to:
+			return nil, fmt.Errorf("%w: channel %v is no input of task %v", weir.ErrInvalid, ch, to)
+		case local[i]:
+			c, err := a.localChannel(ch)
+			if err == nil {
+				err = c.claimIn(wakeC)
+			}
+			if err != nil {
+				return nil, err
+			}
+			ins[i] = c
+		default:
+			in, err := a.newRemoteIn(ch, wakeC)
+			if err != nil {
+				return nil, err
+			}
+			ins[i], remote = in, append(remote, in)
+		}
+	}
+	return ins, a.subscribe(to, remote)
+}
+
+// Release drops every channel of an attempt: blocked and later calls of Send fail
+// with weir.ErrStale, Poll finds nothing, late frames are ignored, and the attempt
+// cannot be opened again. Releasing what is not there is no error.
+func (n *Network) Release(job weir.JobID, id weir.AttemptID) {
+	key := attemptKey{job, id}
+	n.mu.Lock()
+	a := n.mu.attempts[key]
+	delete(n.mu.attempts, key)
+	n.mu.released = append(n.mu.released, key)
+	if over := len(n.mu.released) - releasedKept; over > 0 {
+		n.mu.released = append(n.mu.released[:0], n.mu.released[over:]...)
+	}
+	n.mu.Unlock()
+	if a != nil {
+		a.release()
+	}
+}
+
+// attempt returns the channels of an attempt, new if need be.
+func (n *Network) attempt(job weir.JobID, id weir.AttemptID) (*attempt, error) {
+	key := attemptKey{job, id}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.closed {
+		return nil, fmt.Errorf("the network was stopped: %w", weir.ErrStale)
+	}
+	if a := n.mu.attempts[key]; a != nil {
+		return a, nil
+	}
+	for _, gone := range n.mu.released {
+		if gone == key {
+			return nil, fmt.Errorf("attempt %v of %s was released: %w", id, job, weir.ErrStale)
+		}
+	}
+	a := newAttempt(n, job, id)
+	n.mu.attempts[key] = a
+	return a, nil
+}
+
+// Run keeps the channels going until ctx ends; then it releases every attempt and
+// closes the connection. It returns nil.
+func (n *Network) Run(ctx context.Context) error {
+	var alertC <-chan struct{} // nil without a connection
+	if n.link != nil {
+		alertC = n.link.alertC
+	}
+	timer := time.NewTimer(idleWake)
+	defer timer.Stop()
+	for {
+		n.flush()
+		n.wakeAt.Store(math.MaxInt64) // every deadline set from here on kicks
+		next := n.tick()
+		n.wakeAt.Store(int64(next.Sub(n.start)))
+		timer.Reset(time.Until(next))
+		select {
+		case <-ctx.Done():
+			n.close()
+			return nil
+		case <-alertC:
+		case <-n.kickC:
+		case <-timer.C:
+		}
+	}
+}
+
+// flush sends the small frames that were held back.
+func (n *Network) flush() {
+	n.mu.Lock()
+	dirty := n.mu.dirty
+	n.mu.dirty = nil
+	n.mu.Unlock()
+	for _, out := range dirty {
+		out.event(Event{Kind: EvFlush})
+	}
+}
+
+// flushSoon has Run flush out.
+func (n *Network) flushSoon(out *remoteOut) {
+	n.mu.Lock()
+	n.mu.dirty = append(n.mu.dirty, out)
+	n.mu.Unlock()
+	wake(n.kickC)
+}
+
+// tick gives every channel its due events and returns when to do it again.
+func (n *Network) tick() time.Time {
+	var all []*attempt
+	n.mu.Lock()
+	for _, a := range n.mu.attempts { // their order does not show
+		all = append(all, a)
+	}
+	n.mu.Unlock()
+	now, share := time.Now(), n.share(0)
+	next := now.Add(idleWake)
+	for _, a := range all {
+		next = earlier(next, a.tick(now, share))
+	}
+	return next
+}
+
+// dueAt has Run look at deadline at the latest.
+func (n *Network) dueAt(deadline time.Time) {
+	if !deadline.IsZero() && int64(deadline.Sub(n.start)) < n.wakeAt.Load() {
+		wake(n.kickC)
+	}
+}
+
+// share divides the budget of the connection among the remote inputs, of which there
+// are now delta more, and returns each one's part.
+func (n *Network) share(delta int) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.shared += delta
+	return min(n.opts.Budget/max(n.mu.shared, 1), n.opts.Limits.MaxCredit)
+}
+
+func (n *Network) close() {
+	n.mu.Lock()
+	n.mu.closed = true
+	var all []attemptKey
+	for key := range n.mu.attempts { // their order does not show
+		all = append(all, key)
+	}
+	n.mu.Unlock()
+	for _, key := range all {
+		n.Release(key.job, key.id)
+	}
+	if n.link != nil {
+		n.link.nc.Close()
+	}
+}

@@ -1,0 +1,368 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"weir"
+)
+
+// A remoteOut drives the Sender of one channel.
+type remoteOut struct {
+	net     *Network
+	id      weir.ChannelID
+	addr    Address
+	subject string
+	goneC   <-chan struct{}
+	roomC   chan struct{} // capacity 1: a waiting Send may look again
+
+	mu struct {
+		sync.Mutex
+		machine *Sender
+		flips   int64 // of the link, as the machine knows it
+		scratch []byte
+		closed  bool
+		gone    bool
+	}
+}
+
+func newRemoteOut(a *attempt, ch weir.ChannelID) (*remoteOut, error) {
+	addr, err := remoteAddress(a, ch)
+	if err != nil {
+		return nil, err
+	}
+	out := &remoteOut{
+		net: a.net, id: ch, addr: addr, goneC: a.goneC, roomC: make(chan struct{}, 1),
+		subject: a.net.names.data(a.job, a.id, ch),
+	}
+	out.mu.machine = NewSender(addr, a.net.opts.Limits)
+	return out, nil
+}
+
+func remoteAddress(a *attempt, ch weir.ChannelID) (Address, error) {
+	if a.net.link == nil {
+		return Address{}, fmt.Errorf("%w: channel %v leaves this process, which has no NATS", weir.ErrInvalid, ch)
+	}
+	return NewAddress(a.job, a.id, ch)
+}
+
+// Send implements Outbound.
+func (o *remoteOut) Send(ctx context.Context, f weir.Frame) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if f.Batch != nil {
+		return fmt.Errorf("%w: channel %v leaves this process: a batch has to be encoded", weir.ErrInvalid, o.id)
+	}
+	if most := o.net.MaxPayload(); len(f.Bytes) > most {
+		return fmt.Errorf("%w: channel %v: a frame of %d bytes is larger than the NATS server takes (%d); use smaller rows or raise its max_payload",
+			weir.ErrInvalid, o.id, len(f.Bytes), most)
+	}
+	for {
+		sent, err := o.trySend(&f)
+		if sent || err != nil {
+			return err
+		}
+		select {
+		case <-o.roomC:
+		case <-o.goneC:
+			return errReleased(o.id)
+		case <-ctx.Done():
+			o.event(Event{Kind: EvWait}) // nobody waits
+			return ctx.Err()
+		}
+	}
+}
+
+func (o *remoteOut) trySend(f *weir.Frame) (bool, error) {
+	weight := headerLen + len(f.Bytes)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.mu.gone:
+		return false, errReleased(o.id)
+	case o.mu.closed:
+		return false, errClosed(o.id)
+	case !o.mu.machine.Admits(weight):
+		o.step(time.Now(), Event{Kind: EvWait, Weight: weight})
+		return false, nil
+	}
+	wire := o.net.pool.Get().(*Buffer)
+	wire.b = appendFrame(wire.b[:0], &wireFrame{
+		addr: o.addr, kind: f.Kind, seq: o.mu.machine.NextSeq(), value: f.Value, payload: f.Bytes,
+	})
+	o.step(time.Now(), Event{Kind: EvSend, Weight: weight, Wire: wire})
+	o.net.stats.sent.Add(1)
+	return true, nil
+}
+
+// Close implements Outbound.
+func (o *remoteOut) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.closed = true
+	return nil
+}
+
+// event gives the machine an event from another goroutine than the task's.
+func (o *remoteOut) event(ev Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.mu.gone {
+		o.step(time.Now(), ev)
+	}
+}
+
+// tick brings the machine up to date and returns its next deadline.
+func (o *remoteOut) tick(now time.Time) time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.gone {
+		return time.Time{}
+	}
+	if o.net.link.flips.Load() != o.mu.flips {
+		o.step(now, Event{Kind: EvDown})
+		o.mu.flips = o.net.link.flips.Load()
+	}
+	if o.net.link.up() {
+		o.step(now, Event{Kind: EvUp})
+	}
+	if due(now, o.mu.machine.Deadline()) {
+		o.step(now, Event{Kind: EvTick})
+	}
+	return o.mu.machine.Deadline()
+}
+
+// step performs what the machine answers to ev. The caller holds mu.
+func (o *remoteOut) step(now time.Time, ev Event) {
+	before := o.mu.machine.Deadline()
+	for _, act := range o.mu.machine.Step(now, ev) {
+		switch act.Kind {
+		case ActTransmit:
+			o.transmit(act)
+		case ActFlushSoon:
+			o.net.flushSoon(o)
+		case ActProbe:
+			o.mu.scratch = appendFrame(o.mu.scratch[:0], &wireFrame{addr: o.addr, kind: kindProbe, seq: act.Seq})
+			o.net.publish(o.subject, o.mu.scratch)
+		case ActWake:
+			wake(o.roomC)
+		case ActFree:
+			if cap(act.Wire.b) <= pooledMost {
+				o.net.pool.Put(act.Wire)
+			}
+		case ActDrop:
+			o.net.stats.foreign.Add(1)
+		}
+	}
+	if after := o.mu.machine.Deadline(); after != before {
+		o.net.dueAt(after)
+	}
+}
+
+// pooledMost keeps a rare giant frame from staying in the pool.
+const pooledMost = 512 << 10
+
+// transmit sends frames in one message. The caller holds mu.
+func (o *remoteOut) transmit(act Action) {
+	if act.Again {
+		o.net.stats.resent.Add(act.Last - act.Seq + 1)
+	}
+	if act.Seq == act.Last {
+		o.net.publish(o.subject, o.mu.machine.Wire(act.Seq).b)
+		return
+	}
+	o.mu.scratch = o.mu.scratch[:0]
+	for seq := act.Seq; seq <= act.Last; seq++ {
+		o.mu.scratch = append(o.mu.scratch, o.mu.machine.Wire(seq).b...)
+	}
+	o.net.publish(o.subject, o.mu.scratch)
+}
+
+func (o *remoteOut) release() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.gone = true
+	o.mu.machine, o.mu.scratch = nil, nil
+}
+
+// A remoteIn drives the Receiver of one channel.
+type remoteIn struct {
+	net     *Network
+	id      weir.ChannelID
+	addr    Address
+	subject string // of its acks
+	wakeC   chan<- struct{}
+
+	mu struct {
+		sync.Mutex
+		machine *Receiver
+		queue   frameQueue
+		flips   int64 // of the link, as the machine knows it
+		share   int
+		scratch []byte
+		gone    bool
+	}
+}
+
+func (a *attempt) newRemoteIn(ch weir.ChannelID, wakeC chan<- struct{}) (*remoteIn, error) {
+	addr, err := remoteAddress(a, ch)
+	if err != nil {
+		return nil, err
+	}
+	in := &remoteIn{net: a.net, id: ch, addr: addr, wakeC: wakeC, subject: a.net.names.acks(a.job, a.id, ch)}
+	in.mu.machine = NewReceiver(addr, a.net.opts.Limits)
+	return in, nil
+}
+
+// Poll implements Inbound.
+func (in *remoteIn) Poll() (weir.Frame, bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	q, ok := in.mu.queue.pop()
+	if !ok {
+		return weir.Frame{}, false
+	}
+	in.step(time.Now(), Event{Kind: EvConsume, Weight: q.weight}, nil)
+	return q.frame, true
+}
+
+// handle takes a frame or a probe from the subscription's goroutine.
+func (in *remoteIn) handle(f *wireFrame) {
+	ev := Event{Kind: EvFrame, From: f.addr, Seq: f.seq, Weight: headerLen + len(f.payload)}
+	if f.kind == kindProbe {
+		ev = Event{Kind: EvProbe, From: f.addr, Seq: f.seq}
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.mu.gone {
+		in.step(time.Now(), ev, f)
+	}
+}
+
+// tick brings the machine up to date and returns its next deadline.
+func (in *remoteIn) tick(now time.Time, share int) time.Time {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.mu.gone {
+		return time.Time{}
+	}
+	if in.mu.share != share {
+		in.mu.share = share
+		in.step(now, Event{Kind: EvShare, Weight: share}, nil)
+	}
+	if in.net.link.flips.Load() != in.mu.flips {
+		in.step(now, Event{Kind: EvDown}, nil)
+		in.mu.flips = in.net.link.flips.Load()
+	}
+	if in.net.link.up() {
+		in.step(now, Event{Kind: EvUp}, nil)
+	}
+	if due(now, in.mu.machine.Deadline()) {
+		in.step(now, Event{Kind: EvTick}, nil)
+	}
+	return in.mu.machine.Deadline()
+}
+
+// step performs what the machine answers to ev; f is the frame that arrived, if one
+// did. The caller holds mu.
+func (in *remoteIn) step(now time.Time, ev Event, f *wireFrame) {
+	before := in.mu.machine.Deadline()
+	for _, act := range in.mu.machine.Step(now, ev) {
+		switch act.Kind {
+		case ActDeliver:
+			in.mu.queue.push(queued{weight: ev.Weight, frame: weir.Frame{
+				Kind: f.kind, Value: f.value, Bytes: f.payload, Size: len(f.payload),
+			}})
+			in.net.stats.received.Add(1)
+			wake(in.wakeC)
+		case ActAck:
+			in.mu.scratch = appendAck(in.mu.scratch[:0], in.addr, act)
+			in.net.publish(in.subject, in.mu.scratch)
+		case ActDrop:
+			in.net.stats.dropped(act.Reason)
+		}
+	}
+	if after := in.mu.machine.Deadline(); after != before {
+		in.net.dueAt(after)
+	}
+}
+
+func (in *remoteIn) release() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.mu.gone = true
+	in.mu.queue = frameQueue{}
+}
+
+// handleData runs on the goroutine of a task's subscription.
+func (n *Network) handleData(ins map[Address]*remoteIn, m *nats.Msg) {
+	for rest := m.Data; len(rest) > 0; {
+		f, after, err := decodeFrame(rest)
+		if err != nil {
+			n.damaged(m.Subject, err)
+			return
+		}
+		rest = after
+		if in := ins[f.addr]; in != nil && f.kind != kindAck {
+			in.handle(&f)
+			continue
+		}
+		n.stats.foreign.Add(1) // T6
+	}
+}
+
+// damaged notes a message that cannot be read; its frames will be sent again (T5).
+func (n *Network) damaged(subject string, err error) {
+	n.stats.damaged.Add(1)
+	n.opts.Log.Warn("message dropped", "subject", subject, "err", err)
+}
+
+// publish sends or loses a message; what it carries will be repeated.
+func (n *Network) publish(subject string, data []byte) {
+	if err := n.link.publish(subject, data); err != nil {
+		n.stats.lost.Add(1)
+	}
+}
+
+// Stats are totals since the network was opened, for people and tests.
+type Stats struct {
+	Sent, Received   uint64 // frames, each once
+	Resent           uint64 // frames sent again
+	Repeats, Gaps    uint64 // frames dropped: delivered before; one before was missing
+	Foreign, Damaged uint64 // frames of other attempts; messages that cannot be read
+	Beyond           uint64 // frames dropped for want of credit
+	Lost             uint64 // messages refused by a connection that was away
+}
+
+type counters struct {
+	sent, received, resent, repeats, gaps, foreign, damaged, beyond, lost atomic.Uint64
+}
+
+func (c *counters) dropped(r DropReason) {
+	switch r {
+	case DropRepeat:
+		c.repeats.Add(1)
+	case DropGap:
+		c.gaps.Add(1)
+	case DropForeign:
+		c.foreign.Add(1)
+	case DropCredit:
+		c.beyond.Add(1)
+	}
+}
+
+// Stats returns the totals so far.
+func (n *Network) Stats() Stats {
+	c := &n.stats
+	return Stats{
+		Sent: c.sent.Load(), Received: c.received.Load(), Resent: c.resent.Load(),
+		Repeats: c.repeats.Load(), Gaps: c.gaps.Load(), Foreign: c.foreign.Load(),
+		Damaged: c.damaged.Load(), Beyond: c.beyond.Load(), Lost: c.lost.Load(),
+	}
+}
