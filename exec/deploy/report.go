@@ -1,0 +1,71 @@
+package deploy
+
+import (
+	"weir"
+	"weir/checkpoint"
+)
+
+// A Report tells the servers what happened to a task. Exactly one of Ack, Status,
+// Ended and Committed is set.
+type Report struct {
+	Header
+	Worker      weir.WorkerID   `json:"worker"`
+	Incarnation string          `json:"incarnation"`
+	Job         weir.JobID      `json:"job"`
+	Attempt     weir.AttemptID  `json:"attempt"`
+	Ack         *checkpoint.Ack `json:"ack,omitempty"`
+	Status      *TaskStatus     `json:"status,omitempty"`
+	Ended       *weir.TaskID    `json:"ended,omitempty"`
+	Committed   *Committed      `json:"committed,omitempty"`
+}
+
+// A TaskStatus says that a task runs, or that it failed.
+type TaskStatus struct {
+	Task weir.TaskID `json:"task"`
+	// Failure is why the task ended; nil: it runs, its state is restored.
+	Failure *weir.Failure `json:"failure,omitempty"`
+	// Restart: another attempt may fare better.
+	Restart bool `json:"restart,omitempty"`
+}
+
+// Committed says that a task's sinks have made the segments up to a checkpoint visible.
+type Committed struct {
+	Task       weir.TaskID       `json:"task"`
+	Checkpoint weir.CheckpointID `json:"checkpoint"`
+}
+
+// A Heartbeat says that a worker lives and what it runs.
+type Heartbeat struct {
+	Header
+	Worker      weir.WorkerID `json:"worker"`
+	Incarnation string        `json:"incarnation"`
+	PID         int           `json:"pid"`
+	Host        string        `json:"host"`
+	Slots       int           `json:"slots"`
+	UsedSlots   int           `json:"used_slots"`
+	Attempts    []Running     `json:"attempts,omitempty"`
+	// Leaving: the worker ends in an orderly way and takes no tasks.
+	Leaving bool `json:"leaving,omitempty"`
+}
+
+// Running is an attempt that runs on a worker.
+type Running struct {
+	Job     weir.JobID     `json:"job"`
+	Attempt weir.AttemptID `json:"attempt"`
+	Tasks   []TaskStats    `json:"tasks"`
+}
+
+// TaskStats are a task's figures. Counts are totals since the task started.
+type TaskStats struct {
+	Task weir.TaskID `json:"task"`
+	// RowsIn are those its first operator took in (a source: produced), RowsOut those
+	// its last one gave on.
+	RowsIn  int64 `json:"rows_in"`
+	RowsOut int64 `json:"rows_out"`
+	// BusyMS and WaitMS say how its time was spent: at work, and blocked by a full output.
+	BusyMS int64 `json:"busy_ms"`
+	WaitMS int64 `json:"wait_ms"`
+	// Watermark is event time in microseconds since 1970; 0: none.
+	Watermark int64 `json:"watermark,omitempty"`
+	State     int64 `json:"state_bytes,omitempty"`
+}
