@@ -1,0 +1,28 @@
+package blob
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"weir"
+)
+
+// Open returns the store that a URL names: file:///DIR. Other schemes are refused by
+// name.
+func Open(url string) (Store, error) {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return nil, fmt.Errorf("%w: storage %q is no URL; give file:///DIR", weir.ErrInvalid, url)
+	}
+	switch scheme {
+	case "file":
+		if rest == "" || !filepath.IsAbs(rest) {
+			return nil, fmt.Errorf("%w: storage %q: the folder is not absolute; give file:///DIR", weir.ErrInvalid, url)
+		}
+		return OpenFolder(rest)
+	case "s3", "gs", "azblob":
+		return nil, fmt.Errorf("%w: storage %q: %s is not supported by this version; give file:///DIR", weir.ErrInvalid, url, scheme)
+	}
+	return nil, fmt.Errorf("%w: storage %q: scheme %q is unknown; give file:///DIR", weir.ErrInvalid, url, scheme)
+}
