@@ -1,0 +1,289 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/checkpoint/blob"
+	"weir/exec/batch"
+	"weir/exec/state"
+	"weir/planner/plan"
+)
+
+// Openers make operators. They are handed in, because connectors and operators
+// import this package: op.Open, source.Open and sink.Open.
+type Openers struct {
+	Source   func(ctx context.Context, s Setup) (Source, error)
+	Operator func(ctx context.Context, s Setup) (Operator, error)
+	Sink     func(ctx context.Context, s Setup) (Operator, error)
+}
+
+// Options tune tasks; the zero value works.
+type Options struct {
+	// FlushInterval bounds how long a busy task keeps rows back (default 50 ms).
+	FlushInterval time.Duration
+	// IdleFlush is the least time between two flushes of a task that waits (default 5 ms).
+	IdleFlush time.Duration
+	// Now is the clock (default time.Now).
+	Now func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	o.FlushInterval = cmp.Or(o.FlushInterval, 50*time.Millisecond)
+	o.IdleFlush = cmp.Or(o.IdleFlush, 5*time.Millisecond)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// A BuildConfig says which tasks of an attempt to build and from what.
+type BuildConfig struct {
+	Job         weir.JobID
+	Attempt     weir.AttemptID
+	Worker      weir.WorkerID
+	Graph       *plan.Graph
+	Parallelism int
+	// Tasks are the worker's, in any order.
+	Tasks []weir.TaskID
+	// Restored holds, per task, what it restores: for each operator the keyed handles
+	// that overlap its key groups and the list items of all subtasks. nil: a start from
+	// nothing; otherwise every task of Tasks has an entry, operators without state none.
+	Restored map[weir.TaskID]checkpoint.TaskSnapshot
+	Network  Network
+	Blobs    blob.Store
+	// Prefix begins the keys of the objects that tasks write: "<job>/<attempt>".
+	Prefix   string
+	Reporter Reporter
+	Openers  Openers
+	Files    []string // see Setup.Files
+	Logger   *slog.Logger
+	Options  Options
+}
+
+// Build opens and restores the tasks of one worker; none of them runs yet. On an
+// error nothing stays open; one that concerns a snapshot names the object. The work
+// of restoring is done here, before any row is read.
+func Build(ctx context.Context, c BuildConfig) ([]*Task, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	tasks := make([]*Task, 0, len(c.Tasks))
+	for _, id := range c.Tasks {
+		t, err := c.task(ctx, id)
+		if err != nil {
+			for _, built := range tasks {
+				err = errors.Join(err, built.shut())
+			}
+			return nil, fmt.Errorf("build task %v: %w", id, err)
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks, nil
+}
+
+func (c *BuildConfig) validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	switch {
+	case c.Graph == nil:
+		return fmt.Errorf("%w: build without a graph", weir.ErrInvalid)
+	case c.Graph.Version != plan.Version:
+		bad("graph has version %d, this program knows %d", c.Graph.Version, plan.Version)
+	case c.Parallelism < 1 || c.Parallelism > c.Graph.MaxParallelism:
+		bad("parallelism %d is not in 1…%d (max_parallelism)", c.Parallelism, c.Graph.MaxParallelism)
+	}
+	for _, id := range c.Tasks {
+		if id.Chain < 0 || id.Chain >= len(c.Graph.Chains) {
+			bad("task %v: the graph has %d chains", id, len(c.Graph.Chains))
+		} else if n := c.Graph.Chains[id.Chain].Subtasks(c.Parallelism); id.Subtask < 0 || id.Subtask >= n {
+			bad("task %v: the chain has %d subtasks", id, n)
+		}
+		if _, ok := c.Restored[id]; c.Restored != nil && !ok {
+			bad("task %v: nothing to restore is given", id)
+		}
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("%w: build: %w", weir.ErrInvalid, errors.Join(errs...))
+	}
+	return nil
+}
+
+// task builds one task.
+func (c *BuildConfig) task(ctx context.Context, id weir.TaskID) (*Task, error) {
+	o := c.Options.withDefaults()
+	t := &Task{
+		id: id, job: c.Job, attempt: c.Attempt, worker: c.Worker, reporter: c.Reporter,
+		logger:  c.Logger.With("job", c.Job, "attempt", c.Attempt, "subtask", id.String()),
+		options: o, now: o.Now, mail: newMailbox(), outputs: &outputs{}, doneC: make(chan struct{}), at: -1,
+		ended: c.Restored[id].Ended,
+	}
+	t.uploader = newUploader(t, c.Blobs, c.Prefix)
+	err := c.openChain(ctx, t)
+	if err == nil {
+		err = c.connect(t)
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.shut())
+	}
+	return t, nil
+}
+
+// openChain opens the operators of t's chain, last to first, so that each finds the
+// one behind it.
+func (c *BuildConfig) openChain(ctx context.Context, t *Task) error {
+	chain := c.Graph.Chains[t.id.Chain]
+	for i, op := range slices.Backward(chain.Operators) {
+		setup, err := c.setup(ctx, t.id, i)
+		if err != nil {
+			return fmt.Errorf("%s: %w", op.Name, err)
+		}
+		if op.Kind == plan.Source {
+			if i != 0 {
+				return fmt.Errorf("%w: %s is not the first of its chain", weir.ErrInvalid, op.Name)
+			}
+			t.sourceSetup = setup
+			if t.source, err = c.Openers.Source(ctx, setup); err != nil {
+				return fmt.Errorf("%s: %w", op.Name, err)
+			}
+			continue
+		}
+		open := c.Openers.Operator
+		if op.Kind == plan.Sink {
+			open = c.Openers.Sink
+		}
+		n := &node{setup: setup, at: &t.at, next: t.head()}
+		if n.op, err = open(ctx, setup); err != nil {
+			return fmt.Errorf("%s: %w", op.Name, err)
+		}
+		t.nodes = slices.Insert(t.nodes, 0, n)
+	}
+	for i, n := range t.nodes {
+		n.index = i
+	}
+	return nil
+}
+
+// setup prepares what operator i of a task's chain is opened with, its state restored.
+func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, error) {
+	chain := c.Graph.Chains[id.Chain]
+	s := Setup{
+		Job: c.Job, Attempt: c.Attempt, Operator: chain.Operators[i], Subtask: id.Subtask,
+		Parallelism: chain.Subtasks(c.Parallelism), MaxParallelism: c.Graph.MaxParallelism,
+		Restored: c.Restored != nil, Files: c.Files,
+		Logger: c.Logger.With("job", c.Job, "attempt", c.Attempt, "op", chain.Operators[i].ID, "subtask", id.Subtask),
+	}
+	s.Input = c.input(id.Chain, i)
+	var restored checkpoint.OperatorSnapshot
+	for _, r := range c.Restored[id].Operators {
+		if r.Operator == s.Operator.ID {
+			restored.Keyed = append(restored.Keyed, r.Keyed...)
+			restored.List = append(restored.List, r.List...)
+		}
+	}
+	if c.Restored != nil {
+		s.List = slices.Concat([]json.RawMessage{}, restored.List)
+	}
+	if !keepsState(s.Operator.Kind) {
+		return s, nil
+	}
+	s.State = state.New(state.Options{
+		MaxParallelism: s.MaxParallelism,
+		KeyGroups:      weir.KeyGroupsOf(s.Subtask, s.Parallelism, s.MaxParallelism),
+	})
+	if err := s.State.Restore(ctx, c.Blobs, restored.Keyed); err != nil {
+		return s, &reasonError{ReasonRestore, fmt.Errorf("restore %s/%d: %w", s.Operator.ID, id.Subtask, err)}
+	}
+	return s, nil
+}
+
+// keepsState reports whether operators of a kind keep keyed state.
+func keepsState(k plan.OperatorKind) bool { return k == plan.GlobalAggregate || k == plan.Result }
+
+// input returns the schema that operator i of a chain reads; nil for a source.
+func (c *BuildConfig) input(chain, i int) []plan.Column {
+	if i > 0 {
+		return c.Graph.Chains[chain].Operators[i-1].Schema
+	}
+	for _, e := range c.Graph.Edges {
+		if e.To == chain {
+			return lastSchema(c.Graph, e.From)
+		}
+	}
+	return nil
+}
+
+func lastSchema(g *plan.Graph, chain int) []plan.Column {
+	ops := g.Chains[chain].Operators
+	return ops[len(ops)-1].Schema
+}
+
+// connect opens the ends of the task's channels.
+func (c *BuildConfig) connect(t *Task) error {
+	var inputs []input
+	for e, edge := range c.Graph.Edges {
+		var err error
+		switch t.id.Chain {
+		case edge.To:
+			inputs, err = c.connectInputs(t, e, inputs)
+		case edge.From:
+			err = c.connectOutput(t, e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if (t.source == nil) != (len(inputs) > 0) {
+		return fmt.Errorf("%w: a task has either a source or inputs", weir.ErrInvalid)
+	}
+	if t.source == nil {
+		t.gate = newGate(inputs)
+	}
+	return nil
+}
+
+func (c *BuildConfig) connectInputs(t *Task, e int, inputs []input) ([]input, error) {
+	edge := c.Graph.Edges[e]
+	pool := batch.NewPool(Layout(lastSchema(c.Graph, edge.From)), batch.Target)
+	for from := range c.Graph.Chains[edge.From].Subtasks(c.Parallelism) {
+		id := weir.ChannelID{Edge: e, From: weir.TaskID{Chain: edge.From, Subtask: from}, To: t.id}
+		ch, err := c.Network.Inbound(id, t.mail.wakeC)
+		if err != nil {
+			return nil, fmt.Errorf("channel %v: %w", id, err)
+		}
+		inputs = append(inputs, input{id: id, ch: ch, pool: pool})
+	}
+	return inputs, nil
+}
+
+func (c *BuildConfig) connectOutput(t *Task, e int) error {
+	edge := c.Graph.Edges[e]
+	schema := lastSchema(c.Graph, edge.From)
+	n := c.Graph.Chains[edge.To].Subtasks(c.Parallelism)
+	ops := c.Graph.Chains[edge.From].Operators
+	o := &output{
+		edge: e, keys: edge.Keys, owner: make([]uint16, c.Graph.MaxParallelism), rows: make([][]int32, n),
+		pool: batch.NewPool(Layout(schema), batch.Target), now: t.now, stats: &t.stats, name: ops[len(ops)-1].Name,
+	}
+	for g := range o.owner {
+		o.owner[g] = uint16(weir.SubtaskOf(g, n, len(o.owner)))
+	}
+	t.outputs.edges = append(t.outputs.edges, o)
+	for to := range n {
+		id := weir.ChannelID{Edge: e, From: t.id, To: weir.TaskID{Chain: edge.To, Subtask: to}}
+		out, local, err := c.Network.Outbound(id)
+		if err != nil {
+			return fmt.Errorf("channel %v: %w", id, err)
+		}
+		o.targets = append(o.targets, target{out: out, local: local})
+	}
+	return nil
+}

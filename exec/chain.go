@@ -1,0 +1,79 @@
+package exec
+
+import (
+	"sync/atomic"
+
+	"weir/exec/batch"
+)
+
+// A node is an operator in its place in a task's chain. It is the Collector of the
+// one before it: a record's walk through a chain is a row of plain calls.
+type node struct {
+	setup  Setup
+	op     Operator
+	next   Collector // the node behind it, or the task's outputs
+	index  int
+	at     *int // the task's: index of the node at work, for panics
+	rowsIn atomic.Int64
+}
+
+// Emit hands the batch to the node's operator. An empty batch goes no further.
+func (n *node) Emit(b *batch.Batch) error {
+	rows := b.Rows()
+	if rows == 0 {
+		b.Release()
+		return nil
+	}
+	n.rowsIn.Add(int64(rows))
+	before := *n.at
+	*n.at = n.index
+	err := n.op.Process(b, n.next)
+	*n.at = before
+	return inOperator(n, err)
+}
+
+// head is where the rows of the task's input enter its chain.
+func (t *Task) head() Collector {
+	if len(t.nodes) == 0 {
+		return t.outputs
+	}
+	return t.nodes[0]
+}
+
+// flush makes every operator, first to last, emit what it has buffered, and sends
+// what the outputs hold.
+func (t *Task) flush() error {
+	for _, n := range t.nodes {
+		t.at = n.index
+		if err := inOperator(n, n.op.Flush(n.next)); err != nil {
+			return err
+		}
+	}
+	t.at = -1
+	return t.outputs.flush()
+}
+
+// endNodes gives every operator, first to last, the end of its input.
+func (t *Task) endNodes() error {
+	for _, n := range t.nodes {
+		t.at = n.index
+		if err := inOperator(n, n.op.End(n.next)); err != nil {
+			return err
+		}
+		if err := inOperator(n, n.op.Flush(n.next)); err != nil {
+			return err
+		}
+	}
+	t.at = -1
+	return nil
+}
+
+// reader returns the chain's result operator; nil: none.
+func (t *Task) reader() Reader {
+	for _, n := range t.nodes {
+		if r, ok := n.op.(Reader); ok {
+			return r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+// Package exec runs the tasks of one worker: it reads frames and polls sources, calls
+// operators, partitions their output, takes snapshots. It declares what operators,
+// sources and sinks are (operator.go) and what it needs of channels and of its worker
+// (element.go); op, source and sink hold the former, transport and worker the latter.
+//
+//	          ┌──────────────────────────── Task ────────────────────────────┐
+//	 channels │ gate ─▶ node ─▶ node ─▶ … ─▶ outputs ─┬─▶ target 0  (local)  │ channels
+//	 ════════▶│ source ┘  Process, Emit: plain calls   └─▶ target 1  (bytes) │════════▶
+//	          │   ▲                                                          │
+//	          │ mailbox: trigger, commit, read, close   uploader ─▶ storage, ack
+//	          └──────────────────────────────────────────────────────────────┘
+//
+// # The loop
+//
+// A task is one goroutine in one loop. A source task looks into its mailbox, asks the
+// source for a batch and pushes it through the chain; a task with inputs takes one frame
+// of the next readable channel instead. When there is nothing to do it flushes what
+// the chain holds back (at most every Options.IdleFlush) and waits on one channel,
+// which inputs and mailbox share. While busy it flushes every Options.FlushInterval.
+//
+// # A barrier
+//
+// A source gets a trigger, other tasks the last barrier that their aligner waits for.
+// Then, on the loop: flush the chain and the outputs, take list state, forward the
+// barrier, cut the keyed state. The uploader writes the cuts and acknowledges.
+//
+// # Ending
+//
+// A source that is done, or a task all of whose inputs sent `end`, calls End on its
+// operators once, sends `end` and stays, acknowledging barriers and committing, until
+// its inputs send `close` or it is told to close. Its snapshots say Ended; restored
+// from one, it sends `end` at once and calls End on nothing.
+//
+// # Invariants
+//
+//	E1 Operators, source and outputs of a task are touched by its loop only.
+//	E2 A held channel is not read (I3), and no frame is kept aside.
+//	E3 Between the flush of a snapshot and its cut nothing is processed: rows before
+//	   the barrier are in the snapshot or behind it in a channel, rows after it in neither (I2, I11).
+//	E4 A batch has one owner. Emit and Send pass it on; the last owner releases it.
+//	E5 A row's target depends on its key alone: owner(key group). So does, with E5 of
+//	   the operator behind it, the range of keys that its state holds.
+//	E6 An ack leaves only after its objects are durable (I7).
+//	E7 Failed is reported once, and not for a task whose context ended.
+//	E8 A row that no frame could carry is refused on local channels too: an answer
+//	   never depends on where tasks run.
+//
+// # Goroutines
+//
+// Run owns two: the loop and the uploader. Build, and all methods of a Task, start none.
+//
+// # Failures
+//
+// An error or panic in the loop ends the task with a TaskError. A fault of the input
+// (RowError, ValueError) is not worth a restart; all else is. A snapshot that cannot
+// be stored is declined, and the task goes on. A commit that fails ends the task: the
+// segments are in the snapshot and are committed after the restart. Commits run on the
+// loop, because a sink is one goroutine's; rows behind one wait for it.
+//
+// # Testing
+//
+// exectest attacks single operators (every cut, full outputs, other parallelisms) and
+// runs whole queries three ways; testdata/queries holds them. Gate, output and task
+// have tests of their own over channels in memory.
+package exec

@@ -1,0 +1,291 @@
+package exec
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"weir"
+	"weir/exec/batch"
+)
+
+// Bounds of what travels in one frame.
+const (
+	maxPayload  = 256<<10 - 1<<10 // a frame with its header stays below 256 KiB
+	fullPayload = 128 << 10       // a target's buffer of this weight is sent
+	wholeBatch  = batch.Target / 4
+)
+
+// An output is one outgoing edge of a task: the hash exchange. Rows go to the target
+// whose key groups hold their key; each target has a buffer, sent when full, before
+// every barrier and when the task flushes.
+type output struct {
+	edge    int
+	keys    []int
+	owner   []uint16 // key group → target
+	targets []target
+	pool    *batch.Pool
+	now     func() time.Time
+	stats   *counters
+	name    string // of the operator whose rows these are
+
+	hashes []uint64  // scratch: per row
+	rows   [][]int32 // scratch: per target
+	every  []int32   // 0, 1, 2, …
+}
+
+type target struct {
+	out   Outbound
+	local bool
+	buf   *batch.Batch // nil: empty
+}
+
+// add routes a batch. own says that the batch may be passed on or released; without
+// it another output needs it still.
+func (o *output) add(ctx context.Context, b *batch.Batch, own bool) error {
+	if err := o.checkRows(b); err != nil {
+		return err
+	}
+	if len(o.targets) > 1 && len(o.keys) > 0 {
+		o.partition(b)
+		for i := range o.targets {
+			if err := o.put(ctx, &o.targets[i], b, o.rows[i]); err != nil {
+				return err
+			}
+		}
+	} else if t := &o.targets[0]; own && t.buf == nil && b.Rows() >= wholeBatch {
+		return o.send(ctx, t, b)
+	} else if err := o.put(ctx, t, b, o.selected(b)); err != nil {
+		return err
+	}
+	if own {
+		b.Release()
+	}
+	return nil
+}
+
+// partition lists each target's rows in o.rows, in one pass over the hashes.
+func (o *output) partition(b *batch.Batch) {
+	n := b.Rows()
+	o.hashes = slices.Grow(o.hashes[:0], n)[:n]
+	batch.HashRows(b, o.keys, o.hashes)
+	for i := range o.rows {
+		o.rows[i] = o.rows[i][:0]
+	}
+	groups := len(o.owner)
+	if b.Sel == nil {
+		for r, h := range o.hashes {
+			t := o.owner[weir.KeyGroupOf(h, groups)]
+			o.rows[t] = append(o.rows[t], int32(r))
+		}
+		return
+	}
+	for i, r := range b.Sel {
+		t := o.owner[weir.KeyGroupOf(o.hashes[i], groups)]
+		o.rows[t] = append(o.rows[t], r)
+	}
+}
+
+// put appends rows of b to the target's buffer, sending it whenever it is full.
+func (o *output) put(ctx context.Context, t *target, b *batch.Batch, rows []int32) error {
+	for len(rows) > 0 {
+		if t.buf == nil {
+			t.buf = o.pool.Get()
+		}
+		n := min(len(rows), max(batch.Target-t.buf.Len, 1))
+		t.buf.AppendRows(b, rows[:n])
+		rows = rows[n:]
+		if t.buf.Len >= batch.Target || batch.Size(t.buf) >= fullPayload {
+			if err := o.flush(ctx, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o *output) flush(ctx context.Context, t *target) error {
+	if t.buf == nil {
+		return nil
+	}
+	b := t.buf
+	t.buf = nil
+	return o.send(ctx, t, b)
+}
+
+// flushAll sends what all targets have buffered.
+func (o *output) flushAll(ctx context.Context) error {
+	for i := range o.targets {
+		if err := o.flush(ctx, &o.targets[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// broadcast sends a control frame to every target, behind what is buffered (I2).
+func (o *output) broadcast(ctx context.Context, f weir.Frame) error {
+	if err := o.flushAll(ctx); err != nil {
+		return err
+	}
+	for i := range o.targets {
+		if err := o.deliver(ctx, &o.targets[i], f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send hands a batch to one target, in one frame or, encoded, in several.
+func (o *output) send(ctx context.Context, t *target, b *batch.Batch) error {
+	size := batch.Size(b)
+	o.stats.rowsOut.Add(int64(b.Rows()))
+	o.stats.bytesOut.Add(int64(size))
+	if t.local {
+		return o.deliver(ctx, t, weir.Frame{Kind: weir.FrameRecords, Batch: b, Size: size})
+	}
+	if err := o.encode(ctx, t, b, size); err != nil {
+		return err
+	}
+	b.Release()
+	return nil
+}
+
+// encode sends b in frames that stay below the limit, halving it while it is too large.
+func (o *output) encode(ctx context.Context, t *target, b *batch.Batch, size int) error {
+	if size <= maxPayload || b.Rows() < 2 {
+		data := batch.Append(make([]byte, 0, size), b)
+		return o.deliver(ctx, t, weir.Frame{Kind: weir.FrameRecords, Bytes: data, Size: len(data)})
+	}
+	all := b.Sel
+	rows := o.selected(b)
+	half := len(rows) / 2
+	for _, part := range [][]int32{rows[:half], rows[half:]} {
+		b.Sel = part
+		if err := o.encode(ctx, t, b, batch.Size(b)); err != nil {
+			return err
+		}
+	}
+	b.Sel = all
+	return nil
+}
+
+// deliver sends one frame and counts the time that the channel made us wait.
+func (o *output) deliver(ctx context.Context, t *target, f weir.Frame) error {
+	before := o.now()
+	err := t.out.Send(ctx, f)
+	o.stats.backNS.Add(int64(o.now().Sub(before)))
+	if err != nil {
+		return fmt.Errorf("send %v over edge %d: %w", f.Kind, o.edge, err)
+	}
+	return nil
+}
+
+// checkRows refuses a row that no frame can carry, whether it travels or not: the
+// answer must not depend on where tasks run.
+func (o *output) checkRows(b *batch.Batch) error {
+	text := 0
+	for i := range b.Columns {
+		text += len(b.Columns[i].Bytes)
+	}
+	if text <= maxPayload/2 {
+		return nil
+	}
+	all := b.Sel
+	defer func() { b.Sel = all }()
+	for _, r := range o.selected(b) {
+		b.Sel = []int32{r}
+		if size := batch.Size(b); size > maxPayload {
+			return rowTooLarge(b, int(r), size, o.name)
+		}
+	}
+	return nil
+}
+
+func rowTooLarge(b *batch.Batch, row, size int, operator string) error {
+	e := &RowError{Table: operator, Reason: fmt.Sprintf("the row takes %d bytes, more than the %d that a frame carries", size, maxPayload)}
+	if b.Origin != nil {
+		e.Table, e.Path, e.Offset = b.Origin.Table, b.Origin.Path, b.Origin.Offsets[row]
+	}
+	return e
+}
+
+// selected lists the selected rows of b.
+func (o *output) selected(b *batch.Batch) []int32 {
+	if b.Sel != nil {
+		return b.Sel
+	}
+	for len(o.every) < b.Len {
+		o.every = append(o.every, int32(len(o.every)))
+	}
+	return o.every[:b.Len]
+}
+
+// outputs are all outgoing edges of a task; the end of its chain.
+type outputs struct {
+	ctx   context.Context // of Run, for Emit
+	edges []*output
+}
+
+// Emit routes the batch over every edge.
+func (o *outputs) Emit(b *batch.Batch) error {
+	if len(o.edges) == 0 {
+		b.Release()
+		return nil
+	}
+	for i, e := range o.edges {
+		if err := e.add(o.ctx, b, i == len(o.edges)-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *outputs) flush() error {
+	for _, e := range o.edges {
+		if err := e.flushAll(o.ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *outputs) broadcast(f weir.Frame) error {
+	for _, e := range o.edges {
+		if err := e.broadcast(o.ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *outputs) close() error {
+	var first error
+	for _, e := range o.edges {
+		for _, t := range e.targets {
+			if err := t.out.Close(); err != nil && first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}
+
+// barrierFrame carries, beside the id, when the coordinator triggered it
+// (microseconds since 1970), so that every task can tell its start delay.
+func barrierFrame(id weir.CheckpointID, at time.Time) weir.Frame {
+	f := weir.Frame{Kind: weir.FrameBarrier, Value: int64(id)}
+	if !at.IsZero() {
+		f.Bytes = binary.BigEndian.AppendUint64(nil, uint64(at.UnixMicro()))
+	}
+	return f
+}
+
+func barrierTime(f weir.Frame) time.Time {
+	if len(f.Bytes) != 8 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(binary.BigEndian.Uint64(f.Bytes)))
+}

@@ -1,0 +1,80 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+
+	"weir"
+)
+
+// A Query asks a result operator for rows or, with Changes, for what changed since a
+// version.
+type Query struct {
+	// Limit is the largest number of rows; 0: no limit.
+	Limit int `json:"limit,omitempty"`
+	// OrderBy orders by shown columns; ties, and everything when empty, are ordered by
+	// the encoded row. NULLs are last ascending, first descending.
+	OrderBy []Order `json:"order_by,omitempty"`
+	// After skips rows whose Sort is not greater: the Sort of the last row of the page before.
+	After []byte `json:"after,omitempty"`
+	// Changes asks for the changes after version Since. Where the log does not reach
+	// back to it the answer is the whole table, with Full set.
+	Changes bool   `json:"changes,omitempty"`
+	Since   uint64 `json:"since,omitempty"`
+}
+
+// An Order is one column of an order.
+type Order struct {
+	Column string `json:"column"`
+	Desc   bool   `json:"desc,omitempty"`
+}
+
+// A Page is a subtask's answer to a Query.
+type Page struct {
+	// Rows are in ascending order of Sort; changes are in the order they happened.
+	Rows []Row `json:"rows"`
+	// Total is the number of rows in the subtask's part of the result.
+	Total int64 `json:"total"`
+	// Version is the number of the last change. It grows over the attempts of a job, so
+	// a version of another attempt is answered with Full.
+	Version uint64 `json:"version"`
+	// Full: the rows are the whole table (or its page), not changes.
+	Full bool `json:"full"`
+	// More: Limit left rows out.
+	More bool `json:"more,omitempty"`
+}
+
+// A Row is one row of a result.
+type Row struct {
+	// Op is +I, -U, +U or -D; +I for rows of the table.
+	Op string `json:"op"`
+	// JSON is the object of the shown columns, in their order.
+	JSON []byte `json:"json"`
+	// Sort orders rows of all subtasks by comparing bytes; empty for changes.
+	Sort []byte `json:"sort,omitempty"`
+}
+
+// A Reader is an operator whose state can be read. Read is called on the task's loop.
+type Reader interface {
+	Read(q Query) (Page, error)
+}
+
+// Query reads the task's result operator, on its loop. It is weir.ErrNotFound when the
+// task has none, and weir.ErrConflict when the task is not running or too busy.
+func (t *Task) Query(ctx context.Context, q Query) (Page, error) {
+	if t.reader() == nil {
+		return Page{}, fmt.Errorf("%w: task %v keeps no result", weir.ErrNotFound, t.id)
+	}
+	ask := question{query: q, replyC: make(chan reply, 1)}
+	if err := t.mail.ask(ask); err != nil {
+		return Page{}, fmt.Errorf("task %v: %w", t.id, err)
+	}
+	select {
+	case r := <-ask.replyC:
+		return r.page, r.err
+	case <-ctx.Done():
+		return Page{}, ctx.Err()
+	case <-t.doneC:
+		return Page{}, fmt.Errorf("%w: task %v has ended", weir.ErrConflict, t.id)
+	}
+}

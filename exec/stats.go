@@ -1,0 +1,76 @@
+package exec
+
+import (
+	"sync/atomic"
+	"time"
+
+	"weir"
+)
+
+// Stats is what a task has done so far. Shares of time are of the time since Run.
+type Stats struct {
+	Task     weir.TaskID `json:"task"`
+	RowsIn   int64       `json:"rows_in"`  // a source: rows it read; others: rows received
+	RowsOut  int64       `json:"rows_out"` // rows sent over all edges
+	BytesIn  int64       `json:"bytes_in"` // received, as rows weigh in frames
+	BytesOut int64       `json:"bytes_out"`
+	// Busy, Idle and BackPressured add up to about 1: working, waiting for input or
+	// time, waiting for a full channel.
+	Busy          float64 `json:"busy"`
+	Idle          float64 `json:"idle"`
+	BackPressured float64 `json:"back_pressured"`
+	Ended         bool    `json:"ended"`
+	// Operators are the chain's, in order.
+	Operators []OperatorStats `json:"operators"`
+}
+
+// OperatorStats counts the rows of one operator of a task.
+type OperatorStats struct {
+	Operator weir.OperatorID `json:"operator"`
+	RowsIn   int64           `json:"rows_in"`
+	RowsOut  int64           `json:"rows_out"`
+}
+
+// counters are written by the task's goroutine and read by any.
+type counters struct {
+	rowsIn, rowsOut   atomic.Int64
+	bytesIn, bytesOut atomic.Int64
+	idleNS, backNS    atomic.Int64
+	startNS           atomic.Int64 // of Run, since 1970; 0: not yet
+	ended             atomic.Bool
+}
+
+// Stats reads the task's counters; any goroutine may call it.
+func (t *Task) Stats() Stats {
+	c := &t.stats
+	s := Stats{
+		Task: t.id, RowsIn: c.rowsIn.Load(), RowsOut: c.rowsOut.Load(),
+		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(), Ended: c.ended.Load(),
+	}
+	if start := c.startNS.Load(); start != 0 {
+		life := float64(max(t.now().UnixNano()-start, 1))
+		s.Idle = min(float64(c.idleNS.Load())/life, 1)
+		s.BackPressured = min(float64(c.backNS.Load())/life, 1-s.Idle)
+		s.Busy = 1 - s.Idle - s.BackPressured
+	}
+	s.Operators = t.operatorStats(s.RowsOut)
+	return s
+}
+
+// operatorStats derives what an operator put out from what the next one took in.
+func (t *Task) operatorStats(out int64) []OperatorStats {
+	var list []OperatorStats
+	if t.source != nil {
+		list = append(list, OperatorStats{Operator: t.sourceSetup.Operator.ID})
+	}
+	for _, n := range t.nodes {
+		list = append(list, OperatorStats{Operator: n.setup.Operator.ID, RowsIn: n.rowsIn.Load()})
+	}
+	for i := range list {
+		list[i].RowsOut = out
+		if i+1 < len(list) {
+			list[i].RowsOut = list[i+1].RowsIn
+		}
+	}
+	return list
+}

@@ -1,0 +1,345 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"weir"
+	"weir/checkpoint"
+)
+
+// A Task is one running subtask of a chain. Build makes it; Run runs it in the
+// caller's goroutine; the other methods may be called from any goroutine.
+type Task struct {
+	id       weir.TaskID
+	job      weir.JobID
+	attempt  weir.AttemptID
+	worker   weir.WorkerID
+	reporter Reporter
+	logger   *slog.Logger
+	options  Options
+	now      func() time.Time
+
+	source      Source // nil: the task reads its gate
+	sourceSetup Setup
+	gate        *gate
+	nodes       []*node // the operators behind the source, or all of them
+	outputs     *outputs
+	uploader    *uploader
+	mail        *mailbox
+	stats       counters
+	doneC       chan struct{} // closed when Run returns
+
+	// Below: the loop's own.
+	at        int               // index of the node at work; -1: source, gate or outputs
+	ended     bool              // all inputs have ended and the final rows are emitted
+	dirty     bool              // something may be buffered since the last flush
+	barrier   weir.CheckpointID // of the last snapshot
+	flushedAt time.Time         // of the last flush
+	timer     *time.Timer
+}
+
+// ID names the task.
+func (t *Task) ID() weir.TaskID { return t.id }
+
+// Trigger tells a source task to begin a checkpoint. It never blocks.
+func (t *Task) Trigger(tr checkpoint.Trigger) error {
+	if t.source == nil {
+		return fmt.Errorf("%w: task %v is no source: barriers reach it through its channels", weir.ErrInvalid, t.id)
+	}
+	t.mail.trigger(tr)
+	return nil
+}
+
+// Commit tells the task's sinks to make the segments of checkpoints up to id visible;
+// Reporter.Committed answers, at once where there is no sink. It never blocks.
+func (t *Task) Commit(id weir.CheckpointID) { t.mail.commit(id) }
+
+// Close ends a task: it sends `close` over its channels and Run returns nil. It is
+// for tasks that have ended (sources after the final checkpoint). It never blocks.
+func (t *Task) Close() { t.mail.close() }
+
+// Run runs the task until its context ends (the context's error), it is closed (nil)
+// or it fails (*TaskError, also given to Reporter.Failed). It may be called once.
+func (t *Task) Run(ctx context.Context) error {
+	defer close(t.doneC)
+	t.stats.startNS.Store(t.now().UnixNano())
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return t.uploader.run(gctx) })
+	g.Go(func() error {
+		defer t.uploader.stop()
+		return t.guard(gctx)
+	})
+	err := errors.Join(g.Wait(), t.shut())
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	failed := t.taskError(err)
+	t.reporter.Failed(t.id, failed.Failure, failed.Restart)
+	return failed
+}
+
+// guard runs the loop and turns a panic into an error.
+func (t *Task) guard(ctx context.Context) (err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		t.logger.Error("task panicked", "err", p, "stack", string(debug.Stack()))
+		err = &reasonError{reason: ReasonPanic, err: fmt.Errorf("panic: %v", p)}
+		if t.at >= 0 && t.at < len(t.nodes) {
+			err = inOperator(t.nodes[t.at], err)
+		}
+	}()
+	t.outputs.ctx = ctx
+	t.flushedAt = t.now()
+	t.timer = time.NewTimer(time.Hour)
+	defer t.timer.Stop()
+	if t.source != nil {
+		return t.runSource(ctx)
+	}
+	return t.runGate(ctx)
+}
+
+// runSource is the loop of a source task: polls, and between them the mailbox.
+func (t *Task) runSource(ctx context.Context) error {
+	if t.ended { // restored so: the end is said again, the rows are not
+		if err := t.sayEnd(); err != nil {
+			return err
+		}
+	}
+	head := t.head()
+	for {
+		if done, err := t.control(ctx); done || err != nil {
+			return err
+		}
+		if t.ended {
+			if err := t.idle(ctx, time.Time{}); err != nil {
+				return err
+			}
+			continue
+		}
+		b, poll, until, err := t.source.Next(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.sourceSetup.Operator.Name, err)
+		}
+		if b != nil {
+			t.dirty = true
+			t.stats.rowsIn.Add(int64(b.Rows()))
+			if err := head.Emit(b); err != nil {
+				return err
+			}
+		}
+		switch poll {
+		case More:
+			err = t.flushOverdue()
+		case Wait:
+			err = t.idle(ctx, until)
+		case Done:
+			err = t.end()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// runGate is the loop of a task with inputs.
+func (t *Task) runGate(ctx context.Context) error {
+	for {
+		if done, err := t.control(ctx); done || err != nil {
+			return err
+		}
+		f, ch, ok := t.gate.poll()
+		if !ok {
+			if err := t.idle(ctx, time.Time{}); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := t.frame(ctx, ch, f); err != nil {
+			return err
+		}
+	}
+}
+
+// frame works off one frame of input ch.
+func (t *Task) frame(ctx context.Context, ch int, f weir.Frame) error {
+	switch f.Kind {
+	case weir.FrameRecords:
+		b, err := t.gate.rows(ch, f)
+		if err != nil {
+			return err
+		}
+		t.dirty = true
+		t.stats.rowsIn.Add(int64(b.Rows()))
+		t.stats.bytesIn.Add(int64(f.Size))
+		if err := t.head().Emit(b); err != nil {
+			return err
+		}
+		return t.flushOverdue()
+	case weir.FrameBarrier:
+		if t.gate.barrier(ch, weir.CheckpointID(f.Value), barrierTime(f), t.now()) {
+			return t.snapshot(t.gate.align.Current(), t.gate.startAt, t.gate.firstAt)
+		}
+	case weir.FrameEnd:
+		if t.gate.end(ch) && !t.ended {
+			return t.end()
+		} else if t.gate.going == 0 { // restored as ended: only said again
+			return t.sayEnd()
+		}
+	case weir.FrameClose:
+		return t.closeInput(ch)
+	case weir.FrameWatermark, weir.FrameIdle: // no operator keeps event time
+	default:
+		return fmt.Errorf("channel %v carries %v, which this version does not know", t.gate.inputs[ch].id, f.Kind)
+	}
+	return nil
+}
+
+func (t *Task) closeInput(ch int) error {
+	snapshot, err := t.gate.close(ch)
+	if err != nil {
+		return err
+	}
+	if snapshot {
+		if err := t.snapshot(t.gate.align.Current(), t.gate.startAt, t.gate.firstAt); err != nil {
+			return err
+		}
+	}
+	if t.gate.open == 0 {
+		t.mail.close() // through the mailbox, behind what is in it
+	}
+	return nil
+}
+
+// control works off the mailbox; done: the task was closed.
+func (t *Task) control(ctx context.Context) (done bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return true, err
+	}
+	l, any := t.mail.take()
+	if !any {
+		return false, nil
+	}
+	for _, q := range l.questions {
+		page, err := t.reader().Read(q.query)
+		q.replyC <- reply{page, err}
+	}
+	for _, tr := range l.triggers {
+		if err := t.snapshot(tr.Checkpoint, tr.At, time.Time{}); err != nil {
+			return true, err
+		}
+	}
+	for _, id := range l.commits {
+		if err := t.commit(ctx, id); err != nil {
+			return true, err
+		}
+	}
+	if l.close {
+		return true, t.outputs.broadcast(weir.Frame{Kind: weir.FrameClose})
+	}
+	return false, nil
+}
+
+// commit makes segments visible, on the loop: a sink's calls are never concurrent,
+// and the rows behind a commit wait for it.
+func (t *Task) commit(ctx context.Context, id weir.CheckpointID) error {
+	for _, n := range t.nodes {
+		c, ok := n.op.(Committer)
+		if !ok {
+			continue
+		}
+		if err := c.Commit(ctx, id); err != nil {
+			return inOperator(n, &reasonError{ReasonCommit, fmt.Errorf("commit checkpoint %d: %w", id, err)})
+		}
+	}
+	t.reporter.Committed(t.id, id)
+	return nil
+}
+
+// end works off the end of all inputs: final rows, then `end` behind them.
+func (t *Task) end() error {
+	if err := t.endNodes(); err != nil {
+		return err
+	}
+	return t.sayEnd()
+}
+
+func (t *Task) sayEnd() error {
+	if err := t.outputs.broadcast(weir.Frame{Kind: weir.FrameEnd}); err != nil {
+		return err
+	}
+	t.ended, t.dirty = true, false
+	t.stats.ended.Store(true)
+	if t.source != nil {
+		t.reporter.Ended(t.id)
+	}
+	return nil
+}
+
+// flushOverdue bounds how long a busy task keeps rows back.
+func (t *Task) flushOverdue() error {
+	if now := t.now(); now.Sub(t.flushedAt) >= t.options.FlushInterval {
+		return t.flushNow(now)
+	}
+	return nil
+}
+
+func (t *Task) flushNow(now time.Time) error {
+	t.dirty, t.flushedAt = false, now
+	return t.flush()
+}
+
+// idle waits for the mailbox, an input or the time until (zero: none). A task that
+// holds rows back flushes first, or waits no longer than it may keep them.
+func (t *Task) idle(ctx context.Context, until time.Time) error {
+	now := t.now()
+	if t.dirty {
+		due := t.flushedAt.Add(t.options.IdleFlush)
+		if !now.Before(due) {
+			return t.flushNow(now)
+		}
+		if until.IsZero() || due.Before(until) {
+			until = due
+		}
+	}
+	var timeC <-chan time.Time
+	if !until.IsZero() {
+		if !now.Before(until) {
+			return nil
+		}
+		t.timer.Reset(until.Sub(now))
+		timeC = t.timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.mail.wakeC:
+	case <-timeC:
+	}
+	t.stats.idleNS.Add(int64(t.now().Sub(now)))
+	return nil
+}
+
+// shut releases what the task's operators and channels hold.
+func (t *Task) shut() error {
+	var errs []error
+	if t.source != nil {
+		errs = append(errs, t.source.Close())
+	}
+	for _, n := range t.nodes {
+		errs = append(errs, inOperator(n, n.op.Close()))
+	}
+	return errors.Join(append(errs, t.outputs.close())...)
+}

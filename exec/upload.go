@@ -1,0 +1,39 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+
+	"weir/checkpoint"
+)
+
+// write stores the cuts of u, in the order of the chain, and adds their handles to
+// its snapshot.
+func (w *uploader) write(ctx context.Context, u *upload) error {
+	for _, c := range u.cuts {
+		op := c.node.setup.Operator.ID
+		prefix := fmt.Sprintf("%s/%s-%d/%d-", w.prefix, op, c.node.setup.Subtask, u.id)
+		handles, err := c.cut.Write(ctx, w.blobs, prefix)
+		if err != nil {
+			return fmt.Errorf("store %s/%d: %w", op, c.node.setup.Subtask, err)
+		}
+		for _, h := range handles {
+			u.timing.TotalBytes += h.Size
+			u.timing.NewBytes += h.Size
+		}
+		u.keyed(c.node, handles)
+	}
+	return nil
+}
+
+// keyed adds an operator's handles, beside its list state if it has some.
+func (u *upload) keyed(n *node, handles []checkpoint.Handle) {
+	id := n.setup.Operator.ID
+	for i := range u.snapshot.Operators {
+		if u.snapshot.Operators[i].Operator == id {
+			u.snapshot.Operators[i].Keyed = handles
+			return
+		}
+	}
+	u.snapshot.Operators = append(u.snapshot.Operators, checkpoint.OperatorSnapshot{Operator: id, Keyed: handles})
+}
