@@ -1,0 +1,134 @@
+package batch
+
+import (
+	"encoding/hex"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestCodecRoundTrip(t *testing.T) {
+	t.Parallel()
+	into := New(allKinds, 4)
+	rapid.Check(t, func(t *rapid.T) {
+		b := drawBatch(t)
+		prefix := []byte("head")
+		data := Append(prefix, b)
+		if string(data[:4]) != "head" || len(data)-4 != Size(b) {
+			t.Fatalf("%d bytes, Size says %d", len(data)-4, Size(b))
+		}
+		if err := Decode(data[4:], into); err != nil {
+			t.Fatal(err)
+		}
+		if !into.Equal(b) {
+			t.Fatalf("decoded\n%vwant\n%v", into, b)
+		}
+		cut := rapid.IntRange(0, len(data)-5).Draw(t, "cut")
+		if err := Decode(data[4:4+cut], into); err == nil {
+			t.Fatalf("decoded %d of %d bytes", cut, len(data)-4)
+		}
+		if into.Len != 0 || into.Rows() != 0 {
+			t.Fatal("rows left after an error")
+		}
+	})
+}
+
+func golden(t *testing.T, name string, got []byte) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("%s: the frozen form changed; got\n%s", name, hex.Dump(got))
+	}
+	return want
+}
+
+// goldenBatch has every layout, NULLs, kinds and the awkward values.
+func goldenBatch() *Batch {
+	b := New(allKinds, 3)
+	add := func(k RowKind, x bool, i int64, f float64, d Int128, s string) {
+		b.Columns[0].AppendBool(x)
+		b.Columns[1].AppendInt(i)
+		b.Columns[2].AppendFloat(f)
+		b.Columns[3].AppendDecimal(d)
+		b.Columns[4].AppendString(s)
+		b.EndRow(k)
+	}
+	add(Insert, true, 7, 1.5, Int128Of(-1), "buy")
+	for i := range b.Columns {
+		b.Columns[i].AppendNull()
+	}
+	b.EndRow(UpdateBefore)
+	add(UpdateAfter, false, -2, math.Copysign(0, -1), Int128{Lo: 5, Hi: 1}, "")
+	add(Delete, true, math.MinInt64, math.NaN(), Int128{}, "é")
+	return b
+}
+
+func TestCodecGolden(t *testing.T) {
+	t.Parallel()
+	b := goldenBatch()
+	want := golden(t, "batch.hex", Append(nil, b))
+	into := &Batch{}
+	if err := Decode(want, into); err != nil || !into.Equal(b) {
+		t.Fatalf("decoded\n%v%v", into, err)
+	}
+	b.Sel = []int32{0, 3}
+	golden(t, "batch_selected.hex", Append(nil, b))
+	golden(t, "batch_rows_only.hex", Append(nil, &Batch{Len: 300}))
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hex, want string
+	}{
+		"empty":            {"", "shorter than its header"},
+		"version":          {"0200000000000000", "version 2, this build reads version 1"},
+		"flags":            {"0102000000000000", "unknown flags"},
+		"too many rows":    {"01000000ffffffff", "rows, more than"},
+		"too many columns": {"0100ffff00000000", "65535 columns do not fit"},
+		"layout":           {"0100010000000000" + "0900", "unknown layout 9"},
+		"huge column":      {"01000100ffffff00" + "0200", "values cut off"},
+		"boolean":          {"0100010001000000" + "010002", "neither 0 nor 1"},
+		"kind":             {"0101000001000000" + "04", "unknown row kind 4"},
+		"kinds cut":        {"0101000002000000" + "00", "row kinds cut off"},
+		"offsets":          {"0100010002000000" + "0500" + "00000000" + "02000000" + "01000000" + "6162", "do not ascend"},
+		"negative offset":  {"0100010001000000" + "0500" + "000000f0" + "00000000", "do not ascend"},
+		"text cut":         {"0100010001000000" + "0500" + "00000000" + "02000000" + "61", "string bytes cut off"},
+		"bitmap cut":       {"0100010001000000" + "010101" + "01", "null bitmap cut off"},
+		"trailing":         {"0100000000000000" + "00", "1 bytes after the last row"},
+	} {
+		data, _ := hex.DecodeString(c.hex)
+		if err := Decode(data, New(allKinds, 1)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	b := goldenBatch()
+	f.Add(Append(nil, b))
+	b.Sel = []int32{1, 2}
+	f.Add(Append(nil, b))
+	f.Add([]byte{1, 0, 0, 0, 44, 1, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b := &Batch{}
+		if Decode(data, b) != nil {
+			return
+		}
+		again := &Batch{}
+		if err := Decode(Append(nil, b), again); err != nil || !again.Equal(b) {
+			t.Fatalf("decoded again: %v", err)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package batch
+
+import (
+	"math/big"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func (a Int128) big() *big.Int {
+	x := new(big.Int).Lsh(big.NewInt(a.Hi), 64)
+	return x.Add(x, new(big.Int).SetUint64(a.Lo))
+}
+
+func check(t *rapid.T, name string, got Int128, ok bool, want *big.Int) {
+	limit := new(big.Int).Lsh(big.NewInt(1), 127)
+	fits := want.Cmp(limit) < 0 && want.Cmp(new(big.Int).Neg(limit)) >= 0
+	if ok != fits || ok && got.big().Cmp(want) != 0 {
+		t.Fatalf("%s: got %v (ok %v), want %v", name, got.big(), ok, want)
+	}
+}
+
+func TestInt128(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, d := drawInt128(t), drawInt128(t), drawInt128(t)
+		if rapid.Bool().Draw(t, "small") {
+			b = Int128Of(rapid.Int64Range(-20, 20).Draw(t, "b"))
+		}
+		x, y, z := a.big(), b.big(), d.big()
+		sum, ok := a.Add(b)
+		check(t, "add", sum, ok, new(big.Int).Add(x, y))
+		diff, ok := a.Sub(b)
+		check(t, "sub", diff, ok, new(big.Int).Sub(x, y))
+		neg, ok := a.Neg()
+		check(t, "neg", neg, ok, new(big.Int).Neg(x))
+		product, ok := a.Mul(b)
+		check(t, "mul", product, ok, new(big.Int).Mul(x, y))
+		small, ok := Int128Of(int64(a.Lo)).MulInt64(int64(b.Lo))
+		check(t, "mul of 64 bits", small, ok, new(big.Int).Mul(big.NewInt(int64(a.Lo)), big.NewInt(int64(b.Lo))))
+		if got := a.Cmp(b); got != x.Cmp(y) {
+			t.Fatalf("cmp: got %d", got)
+		}
+		if a.Sign() != x.Sign() {
+			t.Fatalf("sign: got %d", a.Sign())
+		}
+		if y.Sign() != 0 {
+			quo, rem, ok := a.QuoRem(b)
+			check(t, "quo", quo, ok, new(big.Int).Quo(x, y))
+			check(t, "rem", rem, true, new(big.Int).Rem(x, y))
+		}
+		if z.Sign() != 0 {
+			scaled, ok := a.MulDivRound(b, d)
+			check(t, "scaled", scaled, ok, divRound(new(big.Int).Mul(x, y), z))
+		}
+	})
+}
+
+// divRound divides with halves away from zero.
+func divRound(n, d *big.Int) *big.Int {
+	negative := n.Sign()*d.Sign() < 0
+	n, d = new(big.Int).Abs(n), new(big.Int).Abs(d)
+	n.Lsh(n, 1).Add(n, d)
+	n.Quo(n, d.Lsh(d, 1))
+	if negative {
+		n.Neg(n)
+	}
+	return n
+}
+
+func TestDecimalText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text  string
+		scale int
+		want  string
+	}{
+		{"0", 0, "0"}, {"-0", 2, "0.00"}, {"12.5", 2, "12.50"}, {"-0.05", 2, "-0.05"}, {"+7", 0, "7"},
+		{".5", 1, "0.5"}, {"5.", 1, "5.0"}, {"1e3", 0, "1000"}, {"1.5E-1", 2, "0.15"}, {"100e-2", 0, "1"},
+		{"99999999999999999999999999999999999999", 0, "99999999999999999999999999999999999999"},
+		{"-0.99999999999999999999999999999999999999", 38, "-0.99999999999999999999999999999999999999"},
+		{"1000000000000000000", 0, "1000000000000000000"}, {"0e500", 3, "0.000"},
+	} {
+		d, err := ParseDecimal(c.text, c.scale)
+		if err != nil || d.Decimal(c.scale) != c.want {
+			t.Errorf("%q at scale %d: %q, %v; want %q", c.text, c.scale, d.Decimal(c.scale), err, c.want)
+		}
+	}
+	for _, text := range []string{"", "-", ".", "1..2", "1x", "--1", "+-1", "1e", "1e99999999999", "0.001", "1e38", "1e-3", " 1",
+		"100000000000000000000000000000000000000"} {
+		if d, err := ParseDecimal(text, 2); err == nil {
+			t.Errorf("%q: got %v, want an error", text, d.Decimal(2))
+		}
+	}
+}
+
+func TestDecimalRoundTrip(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a, scale := drawInt128(t), rapid.IntRange(0, 38).Draw(t, "scale")
+		text := a.Decimal(scale)
+		want := new(big.Rat).SetFrac(a.big(), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil))
+		if text != want.FloatString(scale) {
+			t.Fatalf("text %q, want %q", text, want.FloatString(scale))
+		}
+		if f, _ := strconv.ParseFloat(text, 64); f != a.Float64(scale) {
+			t.Fatalf("double %v, want %v", a.Float64(scale), f)
+		}
+		if !a.Fits(38) {
+			return
+		}
+		if back, err := ParseDecimal(text, scale); err != nil || back != a {
+			t.Fatalf("parsed %q to %v, %v", text, back, err)
+		}
+	})
+}
