@@ -1,0 +1,111 @@
+package checkpoint
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"pgregory.net/rapid"
+
+	"weir"
+)
+
+func TestAlignScripts(t *testing.T) {
+	t.Parallel()
+	datadriven.Walk(t, "testdata/align", func(t *testing.T, path string) {
+		var a *Aligner
+		channels := 0
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) (out string) {
+			defer func() {
+				if p := recover(); p != nil {
+					out = fmt.Sprintf("panic: %v\n", p)
+				}
+			}()
+			var ch, cp int
+			aligned := false
+			switch d.Cmd {
+			case "gate":
+				d.ScanArgs(t, "channels", &channels)
+				a = NewAligner(channels)
+			case "barrier":
+				d.ScanArgs(t, "ch", &ch)
+				d.ScanArgs(t, "cp", &cp)
+				aligned = a.Barrier(ch, weir.CheckpointID(cp))
+			case "close":
+				d.ScanArgs(t, "ch", &ch)
+				aligned = a.Close(ch)
+			default:
+				d.Fatalf(t, "unknown command")
+			}
+			if aligned {
+				out = fmt.Sprintf("snapshot cp=%d\n", a.Current())
+			}
+			return out + fmt.Sprintf("held: %v\n", held(a, channels))
+		})
+	})
+}
+
+func held(a *Aligner, channels int) []int {
+	list := []int{}
+	for ch := range channels {
+		if a.Held(ch) {
+			list = append(list, ch)
+		}
+	}
+	return list
+}
+
+// TestAlignAgainstNaive compares the aligner with a second version that keeps what
+// every channel has sent and works each answer out from that.
+func TestAlignAgainstNaive(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		const newest = 6
+		n := rapid.IntRange(1, 4).Draw(t, "channels")
+		a := NewAligner(n)
+		last := make([]weir.CheckpointID, n) // newest barrier sent by each channel
+		closed := make([]bool, n)
+		var cur, done weir.CheckpointID
+		isHeld := func(ch int) bool { return cur > done && last[ch] == cur && !closed[ch] }
+		for range rapid.IntRange(0, 30).Draw(t, "steps") {
+			ch := rapid.IntRange(0, n-1).Draw(t, "ch")
+			if closed[ch] || isHeld(ch) {
+				continue
+			}
+			var got bool
+			if rapid.IntRange(0, 9).Draw(t, "close") == 0 {
+				closed[ch] = true
+				got = a.Close(ch)
+			} else {
+				if last[ch] == newest {
+					continue
+				}
+				last[ch] += weir.CheckpointID(rapid.Int64Range(1, int64(newest-last[ch])).Draw(t, "skip"))
+				cur = max(cur, last[ch])
+				got = a.Barrier(ch, last[ch])
+			}
+			missing := slices.ContainsFunc(seq(n), func(c int) bool { return !closed[c] && last[c] != cur })
+			want := cur > done && !missing
+			if want {
+				done = cur
+			}
+			if got != want || a.Current() != cur {
+				t.Fatalf("aligned %v (current %d), want %v (%d)", got, a.Current(), want, cur)
+			}
+			for c := range n {
+				if a.Held(c) != isHeld(c) {
+					t.Fatalf("channel %d held: %v, want %v", c, a.Held(c), isHeld(c))
+				}
+			}
+		}
+	})
+}
+
+func seq(n int) []int {
+	s := make([]int, n)
+	for i := range s {
+		s[i] = i
+	}
+	return s
+}
