@@ -103,7 +103,7 @@ type Limits struct {
 	Message    int           // frames are collected up to this many bytes; 256 KiB
 	Collect    int           // fewer bytes than this wait for company; 32 KiB
 	AckAfter   time.Duration // an ack waits for company so long; 20 ms
-	ProbeFirst time.Duration // a probe follows this long after silence, then doubles; 20 ms
+	ProbeFirst time.Duration // a probe follows this long after silence, then doubles; 50 ms
 	ProbeMax   time.Duration // up to this; 500 ms
 	ResendGap  time.Duration // one gap is not answered twice within this; 50 ms
 	Repeats    int           // an ack with no news is repeated so many times; 5
@@ -127,7 +127,7 @@ func (l Limits) withDefaults() Limits {
 	orInt(&l.Message, 256<<10)
 	orInt(&l.Collect, 32<<10)
 	orTime(&l.AckAfter, 20*time.Millisecond)
-	orTime(&l.ProbeFirst, 20*time.Millisecond)
+	orTime(&l.ProbeFirst, 50*time.Millisecond)
 	orTime(&l.ProbeMax, 500*time.Millisecond)
 	orTime(&l.ResendGap, 50*time.Millisecond)
 	orInt(&l.Repeats, 5)

@@ -25,7 +25,7 @@
 // channel (a sender may start before its peer has subscribed), finds a lost tail
 // (unacknowledged frames and silence), a lost ack, a lost grant of credit, and what
 // a reconnect swallowed. While something is unacknowledged or a Send waits, the
-// probe is repeated, 20 ms apart at first and 500 ms at most.
+// probe is repeated, 50 ms apart at first and 500 ms at most.
 //
 // A frame weighs its encoded length, header included, so that frames without
 // payload are bounded too. Credit follows time: about 200 ms of work at the rate
