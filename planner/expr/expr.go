@@ -11,11 +11,14 @@ const (
 	OpLiteral Op = "literal" // Literal; nil is NULL
 	OpConvert Op = "convert" // Args[0] to Type; exact or widening: INT→BIGINT→DECIMAL→DOUBLE, NULL→any
 
+	// DECIMAL: the operands of + - / % and comparisons agree in scale; those of * need
+	// not, and the product's scale (the node's Type) is the sum of theirs. The quotient's
+	// scale is at least 6, its last digit rounded half away from zero.
 	OpAdd Op = "+" // INT, BIGINT, DOUBLE, DECIMAL; integer and decimal overflow is a row error
 	OpSub Op = "-"
 	OpMul Op = "*"
 	OpDiv Op = "/" // integers truncate; integer and decimal division by zero is a row error
-	OpMod Op = "%" // sign of the dividend
+	OpMod Op = "%" // sign of the dividend; not for DOUBLE
 	OpNeg Op = "neg"
 
 	OpEq Op = "=" // NULL when an operand is; PostgreSQL's order (NaN greatest, equal to itself; -0 = 0)
