@@ -1,0 +1,252 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"weir"
+	"weir/transport"
+	"weir/transport/transporttest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func startServer(t testing.TB) *transport.Server {
+	t.Helper()
+	s, err := transport.StartServer(t.Context(), transport.ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// network opens a network and runs it until the test ends.
+func network(t testing.TB, url string) *transport.Network {
+	t.Helper()
+	n, err := transport.OpenNetwork(t.Context(), transport.Options{URL: url, Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	doneC := make(chan error, 1)
+	go func() { doneC <- n.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-doneC; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+	return n
+}
+
+func TestConformanceLocal(t *testing.T) {
+	t.Parallel()
+	transporttest.Run(t, transporttest.Setup{Local: true, Open: func(t *testing.T) (from, to *transport.Network) {
+		n := network(t, "")
+		return n, n
+	}})
+}
+
+func TestConformanceNATS(t *testing.T) {
+	t.Parallel()
+	transporttest.Run(t, transporttest.Setup{Open: func(t *testing.T) (from, to *transport.Network) {
+		s := startServer(t)
+		return network(t, s.URL()), network(t, s.URL())
+	}})
+}
+
+// A broken is a server with a proxy before each of two networks.
+type broken struct {
+	fromProxy, toProxy *transporttest.Proxy
+	from, to           *transport.Network
+}
+
+func openBroken(t *testing.T, s *transport.Server) broken {
+	t.Helper()
+	target := net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port()))
+	b := broken{fromProxy: transporttest.NewProxy(t, target), toProxy: transporttest.NewProxy(t, target)}
+	b.from, b.to = network(t, b.fromProxy.URL()), network(t, b.toProxy.URL())
+	return b
+}
+
+// stream sends frames on a line and calls fault after every hundredth one.
+func stream(t *testing.T, b broken, frames, size int, fault func(n int)) {
+	t.Helper()
+	l := transporttest.Open(t, b.from, b.to, false)
+	doneC := make(chan struct{})
+	go func() {
+		defer close(doneC)
+		transporttest.ReadAll(t, []transport.Inbound{l.In}, l.WakeC, frames, size, false)
+	}()
+	for n := range frames {
+		if n%100 == 99 {
+			fault(n)
+		}
+		l.Send(t, transporttest.Records(n, size, false))
+	}
+	<-doneC
+	if _, more := l.In.Poll(); more {
+		t.Error("one frame too many")
+	}
+}
+
+func TestConnectionsCut(t *testing.T) {
+	t.Parallel()
+	b := openBroken(t, startServer(t))
+	stream(t, b, 2000, 5000, func(n int) {
+		switch n / 100 % 3 {
+		case 0:
+			b.fromProxy.Cut()
+		case 1:
+			b.toProxy.Cut()
+		case 2:
+			b.fromProxy.Cut()
+			b.toProxy.Cut()
+		}
+	})
+	if got := b.from.Stats(); got.Sent != 2000 || b.to.Stats().Received != 2000 {
+		t.Errorf("from %+v\nto %+v", got, b.to.Stats())
+	}
+}
+
+// TestReceiverAway: the receiver is cut off until the sender has used up its credit.
+func TestReceiverAway(t *testing.T) {
+	t.Parallel()
+	b := openBroken(t, startServer(t))
+	l := transporttest.Open(t, b.from, b.to, false)
+	l.Send(t, transporttest.Records(0, 1000, false))
+	b.toProxy.Refuse()
+	sent := 1
+	for ; ; sent++ {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		err := l.Out.Send(ctx, transporttest.Records(sent, 1000, false))
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.toProxy.Accept()
+	for n := range sent {
+		transporttest.Check(t, l.Next(t), n, 1000, false)
+	}
+	if b.from.Stats().Resent == 0 {
+		t.Error("nothing was sent again, so nothing was lost: the test tests nothing")
+	}
+}
+
+// TestServerRestart: NATS itself goes away and comes back on its port, several times.
+func TestServerRestart(t *testing.T) {
+	t.Parallel()
+	s, err := transport.StartServer(t.Context(), transport.ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := s.Port()
+	b := openBroken(t, s)
+	stream(t, b, 500, 20_000, func(int) {
+		s.Stop()
+		if s, err = transport.StartServer(t.Context(), transport.ServerOptions{Port: port}); err != nil {
+			t.Error(err)
+		}
+	})
+	s.Stop()
+}
+
+// TestStalledConnection: bytes stop flowing while the connection stays open.
+func TestStalledConnection(t *testing.T) {
+	t.Parallel()
+	b := openBroken(t, startServer(t))
+	stalled := false
+	stream(t, b, 600, 1000, func(int) {
+		if stalled = !stalled; stalled {
+			b.toProxy.Stall()
+			return
+		}
+		b.toProxy.Resume()
+	})
+}
+
+func TestFrameTooLarge(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	n := network(t, s.URL())
+	l := transporttest.Open(t, n, n, false)
+	l.Send(t, transporttest.Records(0, n.MaxPayload(), false)) // the largest there is
+	transporttest.Check(t, l.Next(t), 0, n.MaxPayload(), false)
+	err := l.Out.Send(t.Context(), transporttest.Records(1, n.MaxPayload()+1, false))
+	if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), "larger than the NATS server takes") {
+		t.Errorf("got %v", err)
+	}
+	err = l.Out.Send(t.Context(), transporttest.Records(1, 10, true))
+	if !errors.Is(err, weir.ErrInvalid) {
+		t.Errorf("batch that leaves the process: %v", err)
+	}
+}
+
+func TestNoNATS(t *testing.T) {
+	t.Parallel()
+	n := network(t, "")
+	_, err := n.Outbound(weir.NewJobID(), weir.NewAttemptID(1), transporttest.Channel(), false)
+	if !errors.Is(err, weir.ErrInvalid) {
+		t.Errorf("remote channel without NATS: %v", err)
+	}
+	_, err = transport.OpenNetwork(t.Context(), transport.Options{URL: "nats://127.0.0.1:1", Name: "test"})
+	if err == nil || !strings.Contains(err.Error(), "connect to NATS at nats://127.0.0.1:1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestServerPortTaken(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	_, err := transport.StartServer(t.Context(), transport.ServerOptions{Port: s.Port()})
+	if !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), "cannot listen on 127.0.0.1:") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func BenchmarkNATS(b *testing.B)  { benchmark(b, false, 64<<10, 256<<10) }
+func BenchmarkLocal(b *testing.B) { benchmark(b, true, 64<<10) }
+
+func benchmark(b *testing.B, local bool, sizes ...int) {
+	for _, size := range sizes {
+		b.Run(strconv.Itoa(size>>10)+"KiB", func(b *testing.B) {
+			url := ""
+			if !local {
+				url = startServer(b).URL()
+			}
+			from := network(b, url)
+			to := from
+			if !local {
+				to = network(b, url)
+			}
+			l := transporttest.Open(b, from, to, local)
+			f := transporttest.Records(0, size, local)
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			b.ResetTimer()
+			go func() {
+				for range b.N {
+					if err := l.Out.Send(context.Background(), f); err != nil {
+						b.Error(err)
+					}
+				}
+			}()
+			for range b.N {
+				l.Next(b)
+			}
+			b.ReportMetric(float64(from.Stats().Resent), "resent")
+		})
+	}
+}
