@@ -1,0 +1,137 @@
+package eval
+
+import (
+	"fmt"
+
+	"weir/exec/batch"
+	"weir/planner/expr"
+)
+
+// Compile makes a program of an expression tree, which it does not keep.
+func Compile(e *expr.Expr) (*Program, error) {
+	root, err := compile(e)
+	if err != nil {
+		return nil, fmt.Errorf("compile %s: %w", describe(e), err)
+	}
+	p := &Program{root: root, typ: e.Type}
+	if e.Type.Kind == expr.Boolean || e.Type.Kind == expr.Null {
+		p.pred = filterOf(root)
+	}
+	return p, nil
+}
+
+// describe names an expression for people.
+func describe(e *expr.Expr) string {
+	if e.Text != "" {
+		return e.Text
+	}
+	return string(e.Op)
+}
+
+func compile(e *expr.Expr) (node, error) {
+	if want := arity(e.Op); want >= 0 && len(e.Args) != want {
+		return nil, fmt.Errorf("%q has %d operands, not %d", e.Op, len(e.Args), want)
+	}
+	switch e.Op {
+	case expr.OpColumn:
+		return &column{index: e.Column, physical: Physical(e.Type)}, nil
+	case expr.OpLiteral:
+		return compileLiteral(e)
+	case expr.OpIn:
+		return compileIn(e)
+	case expr.OpNot:
+		return compileNot(e)
+	}
+	args := make([]node, len(e.Args))
+	for i, a := range e.Args {
+		var err error
+		if args[i], err = compile(a); err != nil {
+			return nil, err
+		}
+	}
+	switch e.Op {
+	case expr.OpConvert:
+		return compileConvert(e, args[0])
+	case expr.OpAdd, expr.OpSub, expr.OpMul, expr.OpDiv, expr.OpMod:
+		return compileArith(e, args[0], args[1])
+	case expr.OpNeg:
+		return compileNeg(e, args[0])
+	case expr.OpEq, expr.OpNe, expr.OpLt, expr.OpLe, expr.OpGt, expr.OpGe:
+		return compileCompare(e, args[0], args[1])
+	case expr.OpAnd, expr.OpOr:
+		return compileConnective(e, args)
+	case expr.OpIsNull, expr.OpIsNotNull:
+		return &isNull{arg: args[0], negated: e.Op == expr.OpIsNotNull}, nil
+	}
+	return nil, fmt.Errorf("unknown operation %q", e.Op)
+}
+
+// arity returns the number of operands of an operation; -1: it varies or is unknown.
+func arity(op expr.Op) int {
+	switch op {
+	case expr.OpColumn, expr.OpLiteral:
+		return 0
+	case expr.OpConvert, expr.OpNeg, expr.OpNot, expr.OpIsNull, expr.OpIsNotNull:
+		return 1
+	case expr.OpAdd, expr.OpSub, expr.OpMul, expr.OpDiv, expr.OpMod,
+		expr.OpEq, expr.OpNe, expr.OpLt, expr.OpLe, expr.OpGt, expr.OpGe:
+		return 2
+	}
+	return -1
+}
+
+// compileConnective folds AND and OR, of two or more operands, from the left.
+func compileConnective(e *expr.Expr, args []node) (node, error) {
+	if len(args) < 2 {
+		return nil, fmt.Errorf("%q has %d operands", e.Op, len(args))
+	}
+	for _, a := range e.Args {
+		if a.Type.Kind != expr.Boolean && a.Type.Kind != expr.Null {
+			return nil, fmt.Errorf("%q of %v", e.Op, a.Type)
+		}
+	}
+	left := args[0]
+	for _, right := range args[1:] {
+		left = &connective{left: left, right: right, or: e.Op == expr.OpOr}
+	}
+	return left, nil
+}
+
+// compileNot pushes NOT into comparisons and IN, which have a form of their own for
+// it; this keeps NULL as it is.
+func compileNot(e *expr.Expr) (node, error) {
+	inner := e.Args[0]
+	if inner.Type.Kind != expr.Boolean && inner.Type.Kind != expr.Null {
+		return nil, fmt.Errorf("%q of %v", e.Op, inner.Type)
+	}
+	arg, err := compile(inner)
+	if err != nil {
+		return nil, err
+	}
+	switch arg := arg.(type) {
+	case *compare:
+		arg.negated = !arg.negated
+		return arg, nil
+	case *in:
+		arg.negated = !arg.negated
+		return arg, nil
+	case *isNull:
+		arg.negated = !arg.negated
+		return arg, nil
+	}
+	return &not{arg: arg}, nil
+}
+
+// compileLiteral makes a constant.
+func compileLiteral(e *expr.Expr) (node, error) {
+	c := &constant{physical: Physical(e.Type), null: e.Literal == nil || e.Type.Kind == expr.Null}
+	if c.null {
+		return c, nil
+	}
+	one := batch.Vector{Physical: c.physical}
+	if err := appendLiteral(&one, e); err != nil {
+		return nil, err
+	}
+	c.value = one
+	return c, nil
+}

@@ -1,0 +1,41 @@
+// Package eval compiles a typed expression tree (planner/expr) into vector kernels
+// over batches.
+//
+//	expr.Expr ──Compile──▶ Program ──Eval(batch)───▶ one vector, aligned with the batch's columns
+//	                              └─Select(batch)──▶ the rows for which it is true
+//
+// A Program is a tree of nodes. A node works on the whole vector of its operands and
+// owns the vector that it returns; an interface is called once per node and batch,
+// never per row, and nothing is allocated once the vectors have grown.
+//
+// Invariants
+//
+//	E1  Vectors are indexed by the batch's rows, selected or not. Only selected rows
+//	    have meaning; the others hold anything.
+//	E2  A row that is not selected, or that a connective does not need, never fails.
+//	    AND evaluates its right side only where the left one is not false (when
+//	    selecting: where it is true), OR only where it is not true, IN goes through
+//	    its list the same way. So x <> 0 AND 10 / x > 1 never divides by zero.
+//	E3  Inside the tree the value at a NULL row is arbitrary; Eval zeroes it at the end.
+//	E4  Overflow of integers and decimals and division by zero are row errors; no
+//	    wrapped value leaves a kernel. Doubles follow IEEE 754.
+//	E5  Comparison is PostgreSQL's: NaN equals itself and is greater than all else, -0
+//	    equals 0, strings compare by bytes, false is less than true.
+//
+// Integer kernels compute all rows, selected or not, and gather an overflow flag
+// beside; only when it is set do they look for a selected row that overflowed.
+//
+// # Goroutines
+//
+// None. A Program holds scratch vectors: it belongs to one task.
+//
+// # Failures
+//
+// Compile refuses trees that the binder would not produce. Eval and Select return a
+// *RowError, naming one failing row; which one, if there are several, is not promised.
+//
+// # Testing
+//
+// A row-at-a-time evaluator in the tests is compared with the kernels on random
+// trees over random batches with NULLs and selections.
+package eval
