@@ -3,12 +3,12 @@
 // sources and sinks are (operator.go) and what it needs of channels and of its worker
 // (element.go); op, source and sink hold the former, transport and worker the latter.
 //
-//	          ┌──────────────────────────── Task ────────────────────────────┐
-//	 channels │ gate ─▶ node ─▶ node ─▶ … ─▶ outputs ─┬─▶ target 0  (local)  │ channels
-//	 ════════▶│ source ┘  Process, Emit: plain calls   └─▶ target 1  (bytes) │════════▶
-//	          │   ▲                                                          │
-//	          │ mailbox: trigger, commit, read, close   uploader ─▶ storage, ack
-//	          └──────────────────────────────────────────────────────────────┘
+//	         ┌──────────────────────────── Task ────────────────────────────┐
+//	channels │ gate ─▶ node ─▶ node ─▶ … ─▶ outputs ─┬─▶ target 0  (local)  │ channels
+//	════════▶│ source ┘  Process, Emit: plain calls   └─▶ target 1  (bytes) │════════▶
+//	         │   ▲                                                          │
+//	         │ mailbox: trigger, commit, read, close   uploader ─▶ storage, ack
+//	         └──────────────────────────────────────────────────────────────┘
 //
 // # The loop
 //

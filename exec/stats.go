@@ -2,7 +2,6 @@ package exec
 
 import (
 	"sync/atomic"
-	"time"
 
 	"weir"
 )

@@ -43,6 +43,8 @@ type Batch struct {
 
 	pool       *Pool     // where Release puts it; nil: nowhere
 	spareKinds []RowKind // storage for Kinds while it is nil
+	selMemory  [2][]int32
+	selTurn    int // the half of selMemory that Sel may lie in
 }
 
 // An Origin locates the rows of a batch in their source.

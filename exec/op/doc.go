@@ -1,0 +1,39 @@
+// Package op holds the operators that transform rows within a task, one per file:
+// filter, project, local_aggregate, global_aggregate and result. Open is their
+// list. What may be called when is in package exec (Operator).
+//
+//	source ▸ filter ▸ project ▸ local_aggregate ══hash(keys)══▶ global_aggregate ▸ project ▸ result
+//	                            key | partial sums               key → accumulators         key → row
+//	                            (bounded table, no state)        (keyed state)              (keyed state)
+//
+// An aggregate runs in two phases. The local one shrinks the stream in the source's
+// task; it keeps nothing over a flush, and passes rows through while their keys hardly
+// repeat. The global one owns each group. Both use the accumulators of aggregate.go,
+// which lie in 64-bit words.
+//
+// Invariants
+//
+//	O1 Words of accumulators, partial columns and final values depend on the rows
+//	   alone, never on batches or parallelism; only a DOUBLE sum's last bit may differ.
+//	O2 A partial result is emitted by Flush at the latest; it is never state (I11).
+//	O3 The global aggregate emits, per batch, at most one change of each group: +I for
+//	   a new one, -U and +U where its value changed. With Final, each group once at End.
+//	O4 An overflow names its aggregate, in both phases.
+//	O5 NULL is a group of its own; -0 groups with 0 and shows as 0, all NaNs are one group.
+//	O6 A result's version grows with every change and over attempts; a reader that is
+//	   too far behind gets the whole table, never a gap.
+//
+// # Goroutines
+//
+// None. Every operator is called by its task's loop only.
+//
+// # Failures
+//
+// exec.RowError from filters and projections, exec.ValueError from aggregates: both
+// are faults of the input.
+//
+// # Testing
+//
+// exectest attacks each operator: one row at a time, all at once, a snapshot and a
+// restore after every batch, other parallelisms; all must give the same answer.
+package op

@@ -1,0 +1,167 @@
+package op
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"weir"
+	"weir/exec"
+	"weir/exec/batch"
+	"weir/exec/state"
+	"weir/planner/plan"
+)
+
+// A view shows the rows of a result: which columns, by which names and types.
+type view struct {
+	schema []plan.Column // of the encoded rows
+	show   []int
+	names  [][]byte       // of the shown columns, as JSON with the colon
+	row    []batch.Vector // scratch: one decoded row
+}
+
+func newView(o plan.Operator, input []plan.Column) (view, error) {
+	v := view{schema: input, show: o.Result.Show, row: make([]batch.Vector, len(input))}
+	for i, k := range exec.Layout(input) {
+		v.row[i].Physical = k
+	}
+	for i, c := range v.show {
+		if c < 0 || c >= len(input) {
+			return v, fmt.Errorf("%w: %s shows column %d of %d", weir.ErrInvalid, o.Name, c, len(input))
+		}
+		name := input[c].Name
+		if i < len(o.Schema) {
+			name = o.Schema[i].Name
+		}
+		v.names = append(v.names, append(exec.AppendJSONString(nil, []byte(name)), ':'))
+	}
+	return v, nil
+}
+
+// Snapshot reads rows of a result operator from a store restored from one of its
+// snapshots: those of all subtasks for the whole result. input is the schema of what
+// it reads.
+func Snapshot(o plan.Operator, input []plan.Column, store *state.Store, q exec.Query) (exec.Page, error) {
+	if o.Result == nil {
+		return exec.Page{}, fmt.Errorf("%w: %s keeps no result", weir.ErrInvalid, o.Name)
+	}
+	v, err := newView(o, input)
+	if err != nil {
+		return exec.Page{}, err
+	}
+	page, err := v.read(resultTable(store), q)
+	page.Full = true
+	return page, err
+}
+
+// decode reads an encoded row into the scratch row.
+func (v *view) decode(row []byte) error {
+	for i := range v.row {
+		v.row[i].Reset()
+	}
+	_, err := batch.DecodeKey(row, v.row)
+	return err
+}
+
+// json gives an encoded row as an object of the shown columns.
+func (v *view) json(row []byte) ([]byte, error) {
+	if err := v.decode(row); err != nil {
+		return nil, err
+	}
+	dst := make([]byte, 0, 32+len(row)+16*len(v.show))
+	dst = append(dst, '{')
+	for i, c := range v.show {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, v.names[i]...)
+		dst = exec.AppendJSON(dst, v.schema[c].Type, &v.row[c], 0)
+	}
+	return append(dst, '}'), nil
+}
+
+// candidate is a row that may be on the page.
+type candidate struct {
+	sort []byte
+	slot int
+}
+
+// read scans the table for the page that q asks for.
+func (v *view) read(t *state.Table, q exec.Query) (exec.Page, error) {
+	var page exec.Page
+	order, err := v.order(q.OrderBy)
+	if err != nil {
+		return page, err
+	}
+	var found []candidate
+	var failed error
+	t.Range(func(slot int) bool {
+		n := t.Words(slot)[0]
+		page.Total += int64(n)
+		sort, err := v.sortKey(order, t.Key(slot), t.Blob(slot))
+		if err != nil {
+			failed = err
+			return false
+		}
+		for i, taken := uint64(0), 0; i < n && (q.Limit == 0 || taken <= q.Limit); i++ {
+			key := sort
+			if i > 0 {
+				key = binary.BigEndian.AppendUint64(slices.Clone(sort), i)
+			}
+			if bytes.Compare(key, q.After) > 0 || len(q.After) == 0 {
+				found = append(found, candidate{key, slot})
+				taken++
+			}
+			if q.Limit > 0 && len(found) > 4*q.Limit+1024 {
+				found = smallest(found, q.Limit+1)
+			}
+		}
+		return true
+	})
+	if failed != nil {
+		return page, failed
+	}
+	if q.Limit > 0 && len(found) > q.Limit {
+		page.More = true
+		found = smallest(found, q.Limit)
+	} else {
+		sortCandidates(found)
+	}
+	page.Rows = make([]exec.Row, 0, len(found))
+	for _, c := range found {
+		json, err := v.json(t.Blob(c.slot))
+		if err != nil {
+			return page, err
+		}
+		page.Rows = append(page.Rows, exec.Row{Op: batch.Insert.String(), JSON: json, Sort: c.sort})
+	}
+	return page, nil
+}
+
+func sortCandidates(c []candidate) {
+	slices.SortFunc(c, func(a, b candidate) int { return bytes.Compare(a.sort, b.sort) })
+}
+
+// smallest keeps the n first, in order.
+func smallest(c []candidate, n int) []candidate {
+	sortCandidates(c)
+	return c[:min(n, len(c))]
+}
+
+// Merge joins the pages of several subtasks, answers to one query without Changes,
+// into one.
+func Merge(pages []exec.Page, limit int) exec.Page {
+	out := exec.Page{Full: true, Rows: []exec.Row{}}
+	for _, p := range pages {
+		out.Rows = append(out.Rows, p.Rows...)
+		out.Total += p.Total
+		out.More = out.More || p.More
+		out.Version = max(out.Version, p.Version)
+	}
+	slices.SortStableFunc(out.Rows, func(a, b exec.Row) int { return bytes.Compare(a.Sort, b.Sort) })
+	if limit > 0 && len(out.Rows) > limit {
+		out.Rows, out.More = out.Rows[:limit], true
+	}
+	return out
+}

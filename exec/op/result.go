@@ -1,0 +1,151 @@
+package op
+
+import (
+	"fmt"
+
+	"weir/exec"
+	"weir/exec/batch"
+	"weir/exec/state"
+	"weir/planner/plan"
+)
+
+// A result keeps the job's result table in keyed state: the key of a row (with
+// Multiset the whole row) → how often it is there and its columns, and beside it a
+// bounded log of the last changes, which is not state.
+type result struct {
+	spec  *plan.ResultSpec
+	keys  []int // the columns that identify a row
+	all   []int // every column
+	table *state.Table
+	log   changeLog
+	view  view
+
+	hashes []uint64 // scratch
+	key    []byte
+	row    []byte
+}
+
+func openResult(s exec.Setup) (*result, error) {
+	v, err := newView(s.Operator, s.Input)
+	if err != nil {
+		return nil, err
+	}
+	r := &result{spec: s.Operator.Result, view: v, log: newChangeLog(uint64(s.Attempt.Number) << 40)}
+	for i := range s.Input {
+		r.all = append(r.all, i)
+	}
+	r.keys = r.spec.Keys
+	if r.spec.Multiset {
+		r.keys = r.all
+	}
+	r.table = resultTable(s.State)
+	return r, nil
+}
+
+// resultTable is the table of a result operator: one word, how often the row is there.
+func resultTable(s *state.Store) *state.Table {
+	return s.Table("rows", state.Layout{Words: 1, Blob: true})
+}
+
+// Process applies the batch's changes in their order.
+func (r *result) Process(b *batch.Batch, _ exec.Collector) error {
+	defer b.Release()
+	n := b.Rows()
+	if cap(r.hashes) < n {
+		r.hashes = make([]uint64, n)
+	}
+	r.hashes = r.hashes[:n]
+	batch.HashRows(b, r.keys, r.hashes)
+	for i := range n {
+		row := b.Row(i)
+		kind := b.Kind(row)
+		r.row = batch.EncodeKey(r.row[:0], b, r.all, row)
+		r.log.append(kind, r.row)
+		if kind == batch.UpdateBefore && i+1 < n && r.replaces(b, i) {
+			continue // the next row overwrites this one
+		}
+		key := r.row
+		if !r.spec.Multiset {
+			r.key = batch.EncodeKey(r.key[:0], b, r.keys, row)
+			key = r.key
+		}
+		if err := r.apply(kind, r.hashes[i], key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaces reports whether the row after the i-th, a -U, is the +U of the same key.
+func (r *result) replaces(b *batch.Batch, i int) bool {
+	row, next := b.Row(i), b.Row(i+1)
+	if r.spec.Multiset || r.hashes[i] != r.hashes[i+1] || b.Kind(next) != batch.UpdateAfter {
+		return false
+	}
+	for _, k := range r.keys {
+		if !equalKeys(&b.Columns[k], row, &b.Columns[k], next) {
+			return false
+		}
+	}
+	return true
+}
+
+// apply changes the table by one row, r.row, and its key.
+func (r *result) apply(kind batch.RowKind, hash uint64, key []byte) error {
+	if kind == batch.Insert || kind == batch.UpdateAfter {
+		slot, _ := r.table.Upsert(hash, key)
+		w := r.table.Words(slot)
+		if r.spec.Multiset {
+			w[0]++
+		} else {
+			w[0] = 1
+		}
+		r.table.SetBlob(slot, r.row)
+		return nil
+	}
+	slot, ok := r.table.Find(hash, key)
+	if !ok {
+		return fmt.Errorf("a %v of a row that the result does not hold", kind)
+	}
+	if w := r.table.Words(slot); w[0] > 1 {
+		w[0]--
+		return nil
+	}
+	r.table.Delete(slot)
+	return nil
+}
+
+// Read answers from the table or the log.
+func (r *result) Read(q exec.Query) (exec.Page, error) {
+	if q.Changes {
+		if page, ok, err := r.log.since(q, &r.view); ok || err != nil {
+			page.Total = r.total()
+			return page, err
+		}
+		q.Limit, q.After = 0, nil
+	}
+	page, err := r.view.read(r.table, q)
+	page.Version, page.Full = r.log.last, true
+	return page, err
+}
+
+func (r *result) total() int64 {
+	if !r.spec.Multiset {
+		return int64(r.table.Len())
+	}
+	var n int64
+	r.table.Range(func(slot int) bool {
+		n += int64(r.table.Words(slot)[0])
+		return true
+	})
+	return n
+}
+
+// Flush has nothing to emit.
+func (r *result) Flush(exec.Collector) error { return nil }
+
+// End has nothing to emit.
+func (r *result) End(exec.Collector) error { return nil }
+
+// Close has nothing to release.
+func (r *result) Close() error { return nil }
