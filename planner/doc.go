@@ -1,0 +1,36 @@
+// Package planner turns a SQL script into the operator graph of a job. It knows no
+// database, no file and no clock: tables come from the script or from a Catalog.
+//
+//	text ──parse──▶ program ──bind──▶ query ──rewrite──▶ query ──lower──▶ plan.Graph
+//	                  tables, settings ─┘                       Explain ◀───┘
+//
+// parse tells the statements apart: any number of CREATE TABLE and SET, then one
+// SELECT or INSERT. bind gives names, types and options their meaning (table.go,
+// option.go, datagen.go, setting.go for the definitions; expression.go, coerce.go,
+// aggregate.go for expressions). rewrite folds constants, reads only the columns that
+// are needed, filters before the exchange and aggregates in two phases; each of these
+// can be switched off and changes no answer. lower lays the operators out in chains.
+//
+// Invariants
+//
+//  1. What is not supported is refused by name and place; nothing is accepted and ignored.
+//  2. A refusal points into the user's text: line, column, the line with carets, and a
+//     hint where there is a way around. One call reports as many problems as it can
+//     find, one for each place.
+//  3. Names compare without case and keep it; no two columns of a schema have one name.
+//  4. Every bound expression has a type; both sides of an operation agree in it, by
+//     explicit conversions (planner/expr).
+//  5. Folding never takes a row error away and never makes one.
+//  6. Operator ids are made from the tree as bound, before rewriting: kind, source table,
+//     normalised keys. The same script gives the same graph, byte for byte.
+//  7. A graph that changes rows never ends in a sink that only appends, unless its input
+//     is bounded; then each group is written once, at the end.
+//
+// There are no goroutines and no state outside a call.
+//
+// Failures: an *Error holds the user's mistakes and wraps weir.ErrInvalid; errors of
+// the Catalog are passed on.
+//
+// Testing: scripts under testdata/: bind (types and names), rewrite (before and after),
+// lower (graphs), refuse (text and place of every refusal).
+package planner

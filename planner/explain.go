@@ -1,0 +1,186 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/planner/expr"
+	"weir/planner/plan"
+)
+
+// Explain prints a graph for people, one operator to a line:
+//
+//	chain 0
+//	  source user_behavior(behavior) filesystem csv, bounded
+//	  filter behavior IN ('buy', 'cart')
+//	  local_aggregate by behavior: count(*)
+//	edge 0 ─ hash(behavior) ─▶ 1
+//	chain 1
+//	  global_aggregate by behavior: count(*)
+//	  result by behavior: behavior STRING, n BIGINT NOT NULL
+func Explain(g *plan.Graph) string {
+	var b strings.Builder
+	for i, c := range g.Chains {
+		fmt.Fprintf(&b, "chain %d%s\n", i, when(c.Single, " (single)"))
+		var input []plan.Column
+		if in := slices.IndexFunc(g.Edges, func(e plan.Edge) bool { return e.To == i }); in >= 0 {
+			from := g.Chains[g.Edges[in].From].Operators
+			input = from[len(from)-1].Schema
+		}
+		for _, op := range c.Operators {
+			b.WriteString("  " + explainOperator(op, input) + "\n")
+			input = op.Schema
+		}
+		for _, e := range g.Edges {
+			if e.From == i {
+				explainEdge(&b, e, input)
+			}
+		}
+	}
+	return b.String()
+}
+
+func explainEdge(b *strings.Builder, e plan.Edge, schema []plan.Column) {
+	how := "all to subtask 0"
+	if len(e.Keys) > 0 {
+		how = "hash(" + namesOf(schema, e.Keys) + ")"
+	}
+	fmt.Fprintf(b, "edge %d ─ %s ─▶ %d\n", e.From, how, e.To)
+}
+
+func explainOperator(op plan.Operator, input []plan.Column) string {
+	kind := string(op.Kind)
+	switch op.Kind {
+	case plan.Source:
+		s := op.Source
+		return fmt.Sprintf("%s %s(%s) %s%s%s", kind, s.Table.Name, namesOf(s.Table.Columns, s.Read), connectorOf(s.Table),
+			when(s.Bounded, ", bounded"), when(s.RowsPerSecond > 0, fmt.Sprintf(", %v rows/s", s.RowsPerSecond)))
+	case plan.Filter:
+		return kind + " " + op.Filter.Predicate.SQL(columnNames(input))
+	case plan.Project:
+		list := make([]string, len(op.Schema))
+		for i, c := range op.Schema {
+			list[i] = named(op.Project.Exprs[i].SQL(columnNames(input)), c.Name)
+		}
+		return kind + " " + strings.Join(list, ", ")
+	case plan.LocalAggregate, plan.GlobalAggregate:
+		return kind + explainAggregate(op, input)
+	case plan.Result:
+		by := " by " + namesOf(input, op.Result.Keys)
+		switch {
+		case op.Result.Multiset:
+			by = " by row"
+		case len(op.Result.Keys) == 0:
+			by = ""
+		}
+		return kind + by + ": " + columnsSQL(op.Schema)
+	}
+	return fmt.Sprintf("%s %s %s", kind, op.Sink.Table.Name, connectorOf(op.Sink.Table))
+}
+
+func explainAggregate(op plan.Operator, input []plan.Column) string {
+	a := op.Aggregate
+	by := ""
+	if len(a.Keys) > 0 {
+		by = " by " + namesOf(input, a.Keys)
+	}
+	list := make([]string, len(a.Aggregates))
+	for i, agg := range a.Aggregates {
+		list[i] = agg.Text
+	}
+	return by + when(a.Raw, " raw") + when(a.Final, " final") + ": " + strings.Join(list, ", ")
+}
+
+func connectorOf(t plan.Table) string {
+	return t.Connector + when(t.Format != "", " "+t.Format)
+}
+
+func when(yes bool, s string) string {
+	if yes {
+		return s
+	}
+	return ""
+}
+
+func named(text, name string) string {
+	if text == name {
+		return text
+	}
+	return text + " AS " + name
+}
+
+func columnNames(schema []plan.Column) []string {
+	names := make([]string, len(schema))
+	for i, c := range schema {
+		names[i] = c.Name
+	}
+	return names
+}
+
+func namesOf(schema []plan.Column, columns []int) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = schema[c].Name
+	}
+	return strings.Join(names, ", ")
+}
+
+func columnsSQL(schema []plan.Column) string {
+	list := make([]string, len(schema))
+	for i, c := range schema {
+		list[i] = c.Name + " " + c.Type.String() + when(c.NotNull, " NOT NULL")
+	}
+	return strings.Join(list, ", ")
+}
+
+// explainQuery prints a query between the phases, for scripts of tests.
+func explainQuery(q *query) string {
+	var b strings.Builder
+	columns := q.source.columnNames()
+	fmt.Fprintf(&b, "source %s(%s) %s%s\n", q.source.Name, strings.Join(namesAt(q.source, q.read), ", "), connectorOf(q.source.Table),
+		when(q.source.bounded, ", bounded"))
+	if q.where != nil {
+		fmt.Fprintf(&b, "where %s%s\n", explainTyped(q.where, columns), when(q.filterBelow, " (below)"))
+	}
+	if q.grouped {
+		names := make([]string, 0, len(q.keys)+len(q.aggs))
+		for _, k := range q.keys {
+			fmt.Fprintf(&b, "key %s %s\n", explainTyped(k, columns), k.Type)
+			names = append(names, k.SQL(columns))
+		}
+		for _, a := range q.aggs {
+			fmt.Fprintf(&b, "aggregate %s %s\n", a.text, a.typ)
+			names = append(names, a.text)
+		}
+		columns = names
+	}
+	for _, o := range q.outputs {
+		fmt.Fprintf(&b, "output %s %s%s = %s\n", o.name, o.e.Type, when(o.notNull, " NOT NULL"), explainTyped(o.e, columns))
+	}
+	if q.sink != nil {
+		fmt.Fprintf(&b, "sink %s %s\n", q.sink.Name, connectorOf(q.sink.Table))
+	}
+	return b.String() + when(q.split, "two phases\n")
+}
+
+// explainTyped prints an expression fully parenthesised and with its conversions.
+func explainTyped(e *expr.Expr, columns []string) string {
+	args := make([]string, len(e.Args))
+	for i, a := range e.Args {
+		args[i] = explainTyped(a, columns)
+	}
+	switch e.Op {
+	case expr.OpColumn:
+		return e.SQL(columns)
+	case expr.OpLiteral:
+		return e.SQL(columns) + "::" + strings.ReplaceAll(e.Type.String(), " ", "")
+	case expr.OpConvert:
+		return args[0] + "→" + strings.ReplaceAll(e.Type.String(), " ", "")
+	case expr.OpNeg, expr.OpNot, expr.OpIsNull, expr.OpIsNotNull:
+		return "(" + string(e.Op) + " " + args[0] + ")"
+	case expr.OpIn:
+		return "(" + args[0] + " in " + strings.Join(args[1:], ", ") + ")"
+	}
+	return "(" + strings.Join(args, " "+string(e.Op)+" ") + ")" + when(e.Type.Kind == expr.Decimal, "::"+strings.ReplaceAll(e.Type.String(), " ", ""))
+}

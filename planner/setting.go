@@ -1,0 +1,210 @@
+package planner
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/planner/sql"
+)
+
+// Settings are what a script SETs: names as in a job's JSON ("checkpoint.interval",
+// "parallelism") and values in the form that JSON takes ("1s", "3", "exactly_once").
+type Settings map[string]string
+
+// Section gives the settings below "name." as a JSON object with the fields that a
+// job's JSON has, or nil where there are none: {"interval":"1s","num_retained":3}.
+func (s Settings) Section(name string) json.RawMessage {
+	fields := map[string]any{}
+	for key, value := range s {
+		field, ok := strings.CutPrefix(key, name+".")
+		if !ok {
+			continue
+		}
+		fields[field] = value
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			fields[field] = n
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	object, err := json.Marshal(fields) // sorted by field
+	if err != nil {
+		panic(fmt.Sprintf("planner: strings and numbers as JSON: %v", err))
+	}
+	return object
+}
+
+// Int gives a setting that is a number, such as "parallelism".
+func (s Settings) Int(name string) (int, bool) {
+	n, err := strconv.Atoi(s[name])
+	return n, err == nil
+}
+
+// A setting is an option that SET takes.
+type setting struct {
+	name  string
+	alias string // Flink's name
+	read  func(value string) (string, error)
+}
+
+func settings() []setting {
+	const flink = "execution.checkpointing."
+	return []setting{
+		{"checkpoint.interval", flink + "interval", readDuration},
+		{"checkpoint.mode", flink + "mode", readMode},
+		{"checkpoint.timeout", flink + "timeout", readDuration},
+		{"checkpoint.min_pause", flink + "min-pause", readDuration},
+		{"checkpoint.max_concurrent", flink + "max-concurrent-checkpoints", readOne},
+		{"checkpoint.retention", flink + "externalized-checkpoint-retention", readRetention},
+		{"checkpoint.num_retained", flink + "num-retained", readPositive},
+		{"checkpoint.tolerable_failures", flink + "tolerable-failed-checkpoints", readCount},
+		{"parallelism", "parallelism.default", readPositive},
+		{"max_parallelism", "pipeline.max-parallelism", readPositive},
+	}
+}
+
+// bindSettings checks every SET of a script.
+func bindSettings(sets []*sql.Set, found *problems) Settings {
+	bound := Settings{}
+	for _, s := range sets {
+		known := findSetting(s.Key.Value)
+		if known == nil {
+			refuseSetting(s, found)
+			continue
+		}
+		value, err := known.read(s.Value.Value)
+		if err != nil {
+			found.add(s.Value, CodeOption, "", "SET '%s': %v", s.Key.Value, err)
+			continue
+		}
+		if old, ok := bound[known.name]; ok && old != value {
+			found.add(s.Key, CodeOption, "keep one of them", "'%s' is set twice, to '%s' and '%s'", known.name, old, value)
+			continue
+		}
+		bound[known.name] = value
+	}
+	return bound
+}
+
+// findSetting looks an option up by its name or by a name that Flink has or had for it.
+func findSetting(name string) *setting {
+	older := map[string]string{
+		"table.exec.resource.default-parallelism":                          "parallelism",
+		"state.checkpoints.num-retained":                                   "checkpoint.num_retained",
+		"execution.checkpointing.externalized-checkpoint-retention-policy": "checkpoint.retention",
+	}
+	if newer, ok := older[name]; ok {
+		name = newer
+	}
+	list := settings()
+	i := slices.IndexFunc(list, func(s setting) bool { return s.name == name || s.alias == name })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+func refuseSetting(s *sql.Set, found *problems) {
+	name := s.Key.Value
+	first, _, _ := strings.Cut(name, ".")
+	switch {
+	case name == "timezone" || name == "table.local-time-zone":
+		found.add(s.Key, CodeUnsupported, "all times are UTC", "SET '%s' is not supported", name)
+		return
+	case name == "on_row_error":
+		found.add(s.Key, CodeUnsupported, "a row error fails the job", "SET '%s' is not supported", name)
+		return
+	case first == "restart" || first == "restart-strategy":
+		found.add(s.Key, CodeUnsupported, `give "restart" in the job's JSON`, "SET '%s' is not supported", name)
+		return
+	}
+	var names, all []string
+	for _, known := range settings() {
+		names = append(names, known.name)
+		all = append(all, known.name, known.alias)
+	}
+	found.add(s.Key, CodeOption, hints(suggestion(name, all), "the options are "+strings.Join(names, ", ")), "there is no option '%s'", name)
+}
+
+// readDuration reads "1 s", "500ms", "1 min" and what Go writes ("1m30s") into Go's
+// form. A bare number has no unit and is refused, except 0.
+func readDuration(v string) (string, error) {
+	text := strings.ToLower(strings.TrimSpace(v))
+	if text == "0" {
+		return "0s", nil
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return checkDuration(v, d)
+	}
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzµ ")
+	unit := durationUnit(strings.TrimSpace(text[len(digits):]))
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || unit == 0 || n > math.MaxInt64/int64(unit) {
+		return "", fmt.Errorf("'%s' is not a duration such as '10 s', '500 ms' or '1 min'", v)
+	}
+	return checkDuration(v, time.Duration(n)*unit)
+}
+
+func durationUnit(word string) time.Duration {
+	switch word {
+	case "ms", "milli", "millis", "millisecond", "milliseconds":
+		return time.Millisecond
+	case "s", "sec", "secs", "second", "seconds":
+		return time.Second
+	case "m", "min", "mins", "minute", "minutes":
+		return time.Minute
+	case "h", "hour", "hours":
+		return time.Hour
+	case "d", "day", "days":
+		return 24 * time.Hour
+	}
+	return 0
+}
+
+func checkDuration(v string, d time.Duration) (string, error) {
+	if d < 0 {
+		return "", fmt.Errorf("'%s' is negative", v)
+	}
+	return d.String(), nil
+}
+
+func readMode(v string) (string, error) {
+	switch strings.ToLower(strings.ReplaceAll(v, "-", "_")) {
+	case "exactly_once":
+		return "exactly_once", nil
+	case "at_least_once":
+		return "", fmt.Errorf("the mode at_least_once is not supported; exactly_once is")
+	}
+	return "", fmt.Errorf("'%s' is not a mode; exactly_once is", v)
+}
+
+func readRetention(v string) (string, error) {
+	switch s := strings.ToLower(strings.ReplaceAll(v, "-", "_")); s {
+	case "retain_on_cancellation", "delete_on_cancellation", "none":
+		return s, nil
+	case "no_externalized_checkpoints":
+		return "none", nil
+	}
+	return "", fmt.Errorf("'%s' is none of retain_on_cancellation, delete_on_cancellation, none", v)
+}
+
+func readOne(v string) (string, error) {
+	if n, err := readPositive(v); err != nil || n == "1" {
+		return n, err
+	}
+	return "", fmt.Errorf("more than one checkpoint at a time is not supported")
+}
+
+func readPositive(v string) (string, error) {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		return "", fmt.Errorf("'%s' is not a whole number from 1", v)
+	}
+	return strconv.Itoa(n), nil
+}
