@@ -1,0 +1,202 @@
+package checkpoint
+
+import (
+	"weir"
+)
+
+// An Event is what happened, as the Coordinator is told. Every action that can fail
+// has an event that says how it ended.
+type Event interface{ event() }
+
+// A RequestID names a request to the Coordinator until its Answer.
+type RequestID int64
+
+// The events.
+type (
+	// Tick: time has passed; Coordinator.Next says when one is needed.
+	Tick struct{}
+	// AskCheckpoint: a user wants a checkpoint.
+	AskCheckpoint struct{ Request RequestID }
+	// AskSavepoint: a user wants a savepoint; with Stop the job ends with it.
+	AskSavepoint struct {
+		Request RequestID
+		Name    string
+		Stop    bool
+	}
+	// Withdraw: whoever made a request waits no more. One that has not begun is dropped.
+	Withdraw struct{ Request RequestID }
+	// AskCancel: a user gives up the pending checkpoint ID.
+	AskCancel struct {
+		Request RequestID
+		ID      weir.CheckpointID
+	}
+	// Begun answers Begin.
+	Begun struct {
+		ID  weir.CheckpointID
+		Err error
+	}
+	// Triggered answers SendTrigger.
+	Triggered struct {
+		ID  weir.CheckpointID
+		Err error
+	}
+	// Acked: a task's ack arrived.
+	Acked struct{ Ack Ack }
+	// SourceEnded: a source task has no more data.
+	SourceEnded struct{ Task weir.TaskID }
+	// ManifestWritten answers WriteManifest.
+	ManifestWritten struct {
+		ID  weir.CheckpointID
+		Err error
+	}
+	// Decided answers Decide.
+	Decided struct {
+		ID  weir.CheckpointID
+		Err error
+	}
+	// Read answers ReadBack.
+	Read struct {
+		ID     weir.CheckpointID
+		Record Record
+		Err    error
+	}
+	// Aborted answers WriteAbort: the status the row has now.
+	Aborted struct {
+		ID     weir.CheckpointID
+		Status Status
+		Err    error
+	}
+	// Notified answers Notify.
+	Notified struct {
+		ID  weir.CheckpointID
+		Err error
+	}
+	// Committed: a sink task confirms the segments up to ID, or could not commit.
+	Committed struct {
+		Task weir.TaskID
+		ID   weir.CheckpointID
+		Err  error
+	}
+	// CommitsClosed answers CloseCommits.
+	CommitsClosed struct {
+		ID  weir.CheckpointID
+		Err error
+	}
+	// Surveyed: the newest checkpoint whose manifest the object store holds (0: none).
+	Surveyed struct{ Newest weir.CheckpointID }
+)
+
+func (Tick) event()            {}
+func (AskCheckpoint) event()   {}
+func (AskSavepoint) event()    {}
+func (Withdraw) event()        {}
+func (AskCancel) event()       {}
+func (Begun) event()           {}
+func (Triggered) event()       {}
+func (Acked) event()           {}
+func (SourceEnded) event()     {}
+func (ManifestWritten) event() {}
+func (Decided) event()         {}
+func (Read) event()            {}
+func (Aborted) event()         {}
+func (Notified) event()        {}
+func (Committed) event()       {}
+func (CommitsClosed) event()   {}
+func (Surveyed) event()        {}
+
+// An Action is what the driver does next, in order.
+type Action interface{ action() }
+
+// The actions.
+type (
+	// Begin inserts the row of a new checkpoint; its id comes back.
+	Begin struct{ Record Record }
+	// SendTrigger tells the source tasks to begin a checkpoint.
+	SendTrigger struct {
+		Trigger Trigger
+		Targets []weir.TaskID
+	}
+	// WriteManifest puts the manifest if absent; equal bytes that are there are success.
+	WriteManifest struct{ Manifest *Manifest }
+	// Decide records the completion: the decision moment (I8).
+	Decide struct {
+		Record Record
+		Base   bool // it becomes the job's base
+	}
+	// ReadBack asks for the row after a Decide of unknown outcome.
+	ReadBack struct{ ID weir.CheckpointID }
+	// WriteAbort records that a checkpoint is given up, unless it ended otherwise.
+	WriteAbort struct{ Record Record }
+	// DropObjects deletes what this attempt wrote for the aborted checkpoint ID: Keys,
+	// or, when nil, all of it and its manifest, unless that is another attempt's.
+	DropObjects struct {
+		ID   weir.CheckpointID
+		Keys []string
+	}
+	// Notify asks sink tasks to commit their segments up to ID.
+	Notify struct {
+		ID    weir.CheckpointID
+		Tasks []weir.TaskID
+	}
+	// CloseCommits records that the segments of IDs, ascending, are committed; the
+	// answer names ID.
+	CloseCommits struct {
+		ID  weir.CheckpointID
+		IDs []weir.CheckpointID
+	}
+	// Collect lets retention give up what it may.
+	Collect struct{}
+	// Answer ends a request.
+	Answer struct {
+		Request RequestID
+		ID      weir.CheckpointID
+		Err     error
+	}
+	// Ended tells of a checkpoint that reached its last status.
+	Ended struct{ Record Record }
+	// Tell adds a line to the job's history.
+	Tell struct {
+		Kind    string
+		Message string
+	}
+	// Finish: the last checkpoint is decided and its segments are committed.
+	Finish struct{ Ending Ending }
+	// FailAttempt: more checkpoints failed than are tolerated, or going on is unsafe.
+	FailAttempt struct{ Failure AttemptFailure }
+	// GiveUp: a newer owner of the job exists; stop quietly.
+	GiveUp struct{}
+)
+
+func (Begin) action()         {}
+func (SendTrigger) action()   {}
+func (WriteManifest) action() {}
+func (Decide) action()        {}
+func (ReadBack) action()      {}
+func (WriteAbort) action()    {}
+func (DropObjects) action()   {}
+func (Notify) action()        {}
+func (CloseCommits) action()  {}
+func (Collect) action()       {}
+func (Answer) action()        {}
+func (Ended) action()         {}
+func (Tell) action()          {}
+func (Finish) action()        {}
+func (FailAttempt) action()   {}
+func (GiveUp) action()        {}
+
+// An Ending is why no checkpoint follows.
+type Ending struct {
+	Checkpoint weir.CheckpointID
+	// Stopped: a stop with savepoint; otherwise every source had ended.
+	Stopped bool
+}
+
+// An AttemptFailure is the error of an attempt that its checkpoints ended: the root
+// cause and the checkpoint it hit.
+type AttemptFailure struct {
+	Checkpoint weir.CheckpointID
+	Failure    weir.Failure
+}
+
+// Error gives the message for the user.
+func (e *AttemptFailure) Error() string { return e.Failure.Message }

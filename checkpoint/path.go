@@ -1,0 +1,82 @@
+package checkpoint
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"weir"
+)
+
+// The keys of a job's objects are made and read here and nowhere else:
+//
+//	<job>/<checkpoint>/manifest
+//	<job>/<attempt>/<operator>-<subtask>/<checkpoint>-<n>   state written for one checkpoint
+//	<job>/<attempt>/<operator>-<subtask>/full-<n>           a full state in the making
+//
+// An attempt's form "number-tag" has a dash, a checkpoint's number has none.
+
+// ManifestKey is the key of a checkpoint's manifest.
+func ManifestKey(job weir.JobID, id weir.CheckpointID) string {
+	return fmt.Sprintf("%s/%d/manifest", job, id)
+}
+
+// StateKey is the key of the n-th object that an operator's subtask writes for a
+// checkpoint.
+func StateKey(job weir.JobID, attempt weir.AttemptID, op weir.OperatorID, subtask int, id weir.CheckpointID, n int) string {
+	return fmt.Sprintf("%s/%d-%d", stateDir(job, attempt, op, subtask), id, n)
+}
+
+// FullKey is the key of the n-th object of a full state in the making; it belongs to
+// the attempt, not to a checkpoint.
+func FullKey(job weir.JobID, attempt weir.AttemptID, op weir.OperatorID, subtask, n int) string {
+	return fmt.Sprintf("%s/full-%d", stateDir(job, attempt, op, subtask), n)
+}
+
+func stateDir(job weir.JobID, attempt weir.AttemptID, op weir.OperatorID, subtask int) string {
+	return fmt.Sprintf("%s/%v/%s-%d", job, attempt, op, subtask)
+}
+
+// JobPrefix is the prefix of all keys of a job.
+func JobPrefix(job weir.JobID) string { return string(job) + "/" }
+
+// AttemptPrefix is the prefix of the state that an attempt wrote.
+func AttemptPrefix(job weir.JobID, attempt weir.AttemptID) string {
+	return fmt.Sprintf("%s/%v/", job, attempt)
+}
+
+// An objectKey is a key taken apart. Manifests have no Attempt; objects of a full
+// state have no Checkpoint.
+type objectKey struct {
+	Job        weir.JobID
+	Attempt    weir.AttemptID
+	Checkpoint weir.CheckpointID
+	Manifest   bool
+	Full       bool
+}
+
+// parseKey takes a key apart; ok is false for a key that none of the forms gives.
+func parseKey(key string) (k objectKey, ok bool) {
+	parts := strings.Split(key, "/")
+	k.Job = weir.JobID(parts[0])
+	switch {
+	case len(parts) == 3 && parts[2] == "manifest":
+		id, err := strconv.ParseInt(parts[1], 10, 64)
+		k.Checkpoint, k.Manifest = weir.CheckpointID(id), true
+		return k, err == nil && id > 0
+	case len(parts) == 4:
+		attempt, err := weir.ParseAttemptID(parts[1])
+		if err != nil {
+			return k, false
+		}
+		k.Attempt = attempt
+		number, _, dash := strings.Cut(parts[3], "-")
+		if k.Full = number == "full"; k.Full {
+			return k, dash
+		}
+		id, err := strconv.ParseInt(number, 10, 64)
+		k.Checkpoint = weir.CheckpointID(id)
+		return k, dash && err == nil && id > 0
+	}
+	return k, false
+}
