@@ -1,6 +1,7 @@
 package weir
 
-// A Wish is what a user asks of a job.
+// A Wish is what a user asks of a job. A start of a job that has ended clears its
+// EndedAt and Failure: a terminal job without an end is one that waits to be started.
 type Wish struct {
 	Desired     Desired
 	Savepoint   string       // stop: name of its savepoint
@@ -15,5 +16,5 @@ type JobFilter struct {
 	Desired   []Desired
 	After     JobID // cursor: jobs created before this one (newest first)
 	Limit     int   // 0: no limit
-	Unsettled bool  // only jobs whose desired and status differ, or that are not terminal
+	Unsettled bool  // only jobs that are not terminal, or that wait to be started again
 }

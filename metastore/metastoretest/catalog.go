@@ -1,0 +1,87 @@
+package metastoretest
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"weir"
+)
+
+var catalogTests = map[string]func(*testing.T, suite){
+	"tables are found in any case": tables,
+	"events are numbered per job":  events,
+	"a lease has one holder":       leases,
+}
+
+func tables(t *testing.T, s suite) {
+	want := weir.Table{Name: "Orders", SQL: "CREATE TABLE Orders (a INT)", Columns: json.RawMessage(`[{"name":"a","type":"INT"}]`), Connector: "datagen", CreatedAt: day}
+	ok(t, s.CreateTable(t.Context(), want))
+	fails(t, s.CreateTable(t.Context(), weir.Table{Name: "ORDERS"}), weir.ErrConflict)
+	got, err := s.TableByName(t.Context(), "orders")
+	ok(t, err)
+	equal(t, got, want)
+	ok(t, s.CreateTable(t.Context(), weir.Table{Name: "a_b", SQL: "x", CreatedAt: day}))
+	ok(t, s.CreateTable(t.Context(), weir.Table{Name: "aB", SQL: "x", CreatedAt: day}))
+	all, err := s.Tables(t.Context())
+	ok(t, err)
+	var list []string
+	for _, table := range all {
+		list = append(list, table.Name)
+	}
+	equal(t, list, []string{"a_b", "aB", "Orders"})
+	ok(t, s.DropTable(t.Context(), "ORDERS"))
+	fails(t, s.DropTable(t.Context(), "orders"), weir.ErrNotFound)
+	_, err = s.TableByName(t.Context(), "orders")
+	fails(t, err, weir.ErrNotFound)
+}
+
+func events(t *testing.T, s suite) {
+	a, b := s.create(t, "a"), s.create(t, "b")
+	for _, message := range []string{"one", "two", "three"} {
+		ok(t, s.AddEvent(t.Context(), weir.Event{Job: a.ID, At: day, Kind: "commit", Attempt: 1, Message: message, Data: json.RawMessage(`{"n":1}`)}))
+	}
+	ok(t, s.AddEvent(t.Context(), weir.Event{Job: b.ID, Kind: "commit", Message: "other"}))
+	got, err := s.Events(t.Context(), a.ID, 2, 1)
+	ok(t, err)
+	equal(t, got, []weir.Event{{Job: a.ID, Seq: 3, At: day, Kind: "commit", Attempt: 1, Message: "two", Data: json.RawMessage(`{"n":1}`)}})
+	got, err = s.Events(t.Context(), b.ID, 0, 0)
+	ok(t, err)
+	if len(got) != 2 || got[1].Seq != 2 || got[1].At.IsZero() || got[1].Data != nil {
+		t.Fatalf("events: %+v", got)
+	}
+	fails(t, s.AddEvent(t.Context(), weir.Event{Job: weir.NewJobID(), Kind: "commit"}), weir.ErrNotFound)
+}
+
+func leases(t *testing.T, s suite) {
+	first, err := s.AcquireLease(t.Context(), 0, "x", time.Hour)
+	ok(t, err)
+	if first.Holder != "x" || first.Term != 1 || first.Shard != 0 || first.Expires.IsZero() {
+		t.Fatalf("lease: %+v", first)
+	}
+	other, err := s.AcquireLease(t.Context(), 0, "y", time.Hour)
+	ok(t, err)
+	equal(t, other, first)
+	renewed, err := s.AcquireLease(t.Context(), 0, "x", 2*time.Hour)
+	ok(t, err)
+	if renewed.Term != 1 || !renewed.Expires.After(first.Expires) {
+		t.Fatalf("renewed: %+v", renewed)
+	}
+	ok(t, s.ReleaseLease(t.Context(), 0, "y")) // not the holder: nothing happens
+	other, err = s.AcquireLease(t.Context(), 0, "y", time.Hour)
+	ok(t, err)
+	equal(t, other.Holder, "x")
+
+	ok(t, s.ReleaseLease(t.Context(), 0, "x"))
+	taken, err := s.AcquireLease(t.Context(), 0, "y", time.Hour)
+	ok(t, err)
+	if taken.Holder != "y" || taken.Term != 2 {
+		t.Fatalf("taken over: %+v", taken)
+	}
+	expired, err := s.AcquireLease(t.Context(), 1, "x", -time.Second)
+	ok(t, err)
+	equal(t, expired.Term, 1)
+	taken, err = s.AcquireLease(t.Context(), 1, "y", time.Hour)
+	ok(t, err)
+	equal(t, taken.Term, 2) // another shard, expired by itself
+}

@@ -1,0 +1,165 @@
+package metastoretest
+
+import (
+	"testing"
+
+	"weir"
+)
+
+var jobTests = map[string]func(*testing.T, suite){
+	"job keeps every field":            jobRoundTrip,
+	"job names are unique":             jobNames,
+	"idempotency key gives the job":    jobIdempotency,
+	"jobs are listed newest first":     jobList,
+	"a wish needs one of the statuses": jobWish,
+	"a start clears end and failure":   jobStart,
+	"only what has ended is deleted":   jobDelete,
+}
+
+func jobRoundTrip(t *testing.T, s suite) {
+	three := 3
+	j := newJob("a")
+	j.Shard, j.Term, j.Attempt = 1, 4, weir.AttemptID{Number: 7, Tag: "00ff00ff"}
+	j.StopSavepoint, j.LastCheckpoint, j.RestoredFrom = "sp", 12, weir.SnapshotRef{Job: j.ID, Checkpoint: 9}
+	j.Failure = &weir.Failure{Reason: "worker_lost", Operator: "agg", Subtask: &three, Worker: "w1", Message: "worker w1 is gone"}
+	j.StartedAt, j.EndedAt = day.Add(5), day.Add(9)
+	j.SQL = "SELECT 'ä', \"q\" -- $1 ?\nFROM t"
+	want := j
+	want.StartedAt, want.EndedAt = day, day // microseconds are kept
+	got, err := s.CreateJob(t.Context(), j, "")
+	ok(t, err)
+	equal(t, got, want)
+	equal(t, s.job(t, string(j.ID)), want)
+	equal(t, s.job(t, "a"), want)
+
+	bare := weir.Job{ID: weir.NewJobID(), Name: "b", Desired: weir.DesiredRunning, Status: weir.StatusCreated, CreatedAt: day}
+	got, err = s.CreateJob(t.Context(), bare, "")
+	ok(t, err)
+	equal(t, got, bare)
+}
+
+func jobNames(t *testing.T, s suite) {
+	j := s.create(t, "a")
+	_, err := s.CreateJob(t.Context(), newJob("a"), "")
+	fails(t, err, weir.ErrConflict)
+	_, err = s.Job(t.Context(), "nobody")
+	fails(t, err, weir.ErrNotFound)
+
+	f := s.begin(t, j, 1)
+	ok(t, s.SetStatus(t.Context(), f, weir.StatusCanceled, nil))
+	ok(t, s.DeleteJob(t.Context(), j.ID))
+	_, err = s.Job(t.Context(), string(j.ID))
+	fails(t, err, weir.ErrNotFound)
+	s.create(t, "a")
+}
+
+func jobIdempotency(t *testing.T, s suite) {
+	j, err := s.CreateJob(t.Context(), newJob("a"), "key")
+	ok(t, err)
+	again, err := s.CreateJob(t.Context(), newJob("a"), "key")
+	ok(t, err)
+	equal(t, again, j)
+	other, err := s.CreateJob(t.Context(), newJob("b"), "key")
+	ok(t, err)
+	equal(t, other, j)
+	_, err = s.Job(t.Context(), "b")
+	fails(t, err, weir.ErrNotFound)
+	all, err := s.Jobs(t.Context(), weir.JobFilter{})
+	ok(t, err)
+	equal(t, names(all), []string{"a"})
+}
+
+func jobList(t *testing.T, s suite) {
+	ids := map[string]weir.JobID{}
+	for _, name := range []string{"a", "b_1", "c", "d1"} {
+		ids[name] = s.create(t, name).ID
+	}
+	s.begin(t, s.job(t, "c"), 1)
+	f := s.begin(t, s.job(t, "d1"), 1)
+	ok(t, s.SetStatus(t.Context(), f, weir.StatusFailed, &weir.Failure{Reason: "r", Message: "m"}))
+	_, err := s.SetDesired(t.Context(), ids["a"], []weir.Status{weir.StatusCreated}, weir.Wish{Desired: weir.DesiredCanceled})
+	ok(t, err)
+
+	for name, c := range map[string]struct {
+		filter weir.JobFilter
+		want   []string
+	}{
+		"all":        {weir.JobFilter{}, []string{"d1", "c", "b_1", "a"}},
+		"status":     {weir.JobFilter{Status: []weir.Status{weir.StatusScheduling, weir.StatusFailed}}, []string{"d1", "c"}},
+		"name":       {weir.JobFilter{Name: "1"}, []string{"d1", "b_1"}},
+		"wildcard":   {weir.JobFilter{Name: "_"}, []string{"b_1"}},
+		"percent":    {weir.JobFilter{Name: "%"}, nil},
+		"desired":    {weir.JobFilter{Desired: []weir.Desired{weir.DesiredCanceled}}, []string{"a"}},
+		"unsettled":  {weir.JobFilter{Unsettled: true}, []string{"c", "b_1", "a"}},
+		"first page": {weir.JobFilter{Limit: 2}, []string{"d1", "c"}},
+		"next page":  {weir.JobFilter{Limit: 2, After: ids["c"]}, []string{"b_1", "a"}},
+		"last page":  {weir.JobFilter{Limit: 2, After: ids["a"]}, nil},
+	} {
+		got, err := s.Jobs(t.Context(), c.filter)
+		ok(t, err)
+		t.Log(name)
+		equal(t, names(got), c.want)
+	}
+}
+
+func jobWish(t *testing.T, s suite) {
+	j := s.create(t, "a")
+	_, err := s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusRunning}, weir.Wish{Desired: weir.DesiredStopped})
+	fails(t, err, weir.ErrConflict)
+	equal(t, s.job(t, "a"), j)
+	got, err := s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusRunning, weir.StatusCreated}, weir.Wish{Desired: weir.DesiredStopped, Savepoint: "sp"})
+	ok(t, err)
+	j.Desired, j.StopSavepoint = weir.DesiredStopped, "sp"
+	equal(t, got, j)
+	_, err = s.SetDesired(t.Context(), weir.NewJobID(), []weir.Status{weir.StatusRunning}, weir.Wish{Desired: weir.DesiredStopped})
+	fails(t, err, weir.ErrNotFound)
+}
+
+func jobStart(t *testing.T, s suite) {
+	j, f := s.running(t, "a")
+	first := s.checkpoint(t, f, true)
+	second := s.checkpoint(t, f, true)
+	ok(t, s.SetStatus(t.Context(), f, weir.StatusFailed, &weir.Failure{Reason: "r", Message: "m"}))
+	j = s.job(t, "a")
+	if j.EndedAt.IsZero() || j.Failure == nil {
+		t.Fatalf("a failed job without its end or failure: %+v", j)
+	}
+
+	start := weir.Wish{Desired: weir.DesiredRunning, Parallelism: 5, Base: &weir.SnapshotRef{Job: j.ID, Checkpoint: first}}
+	got, err := s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusFailed}, start)
+	ok(t, err)
+	if !got.EndedAt.IsZero() || got.Failure != nil || got.Parallelism != 5 || got.Base.Checkpoint != first || got.LastCheckpoint != second {
+		t.Fatalf("started: %+v", got)
+	}
+	waiting, err := s.Jobs(t.Context(), weir.JobFilter{Unsettled: true})
+	ok(t, err)
+	equal(t, names(waiting), []string{"a"})
+
+	_, err = s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusFailed}, weir.Wish{Desired: weir.DesiredCanceled})
+	ok(t, err)
+	waiting, err = s.Jobs(t.Context(), weir.JobFilter{Unsettled: true})
+	ok(t, err)
+	equal(t, names(waiting), nil)
+
+	missing := weir.Wish{Desired: weir.DesiredRunning, Base: &weir.SnapshotRef{Job: j.ID, Checkpoint: 99}}
+	_, err = s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusFailed}, missing)
+	fails(t, err, weir.ErrNotFound)
+	nothing := weir.Wish{Desired: weir.DesiredRunning, Base: &weir.SnapshotRef{}}
+	got, err = s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusFailed}, nothing)
+	ok(t, err)
+	equal(t, got.Base, weir.SnapshotRef{})
+	equal(t, got.Parallelism, 5)
+}
+
+func jobDelete(t *testing.T, s suite) {
+	j, f := s.running(t, "a")
+	fails(t, s.DeleteJob(t.Context(), j.ID), weir.ErrConflict)
+	id := s.openCommits(t, f)
+	ok(t, s.SetStatus(t.Context(), f, weir.StatusCanceled, nil))
+	fails(t, s.DeleteJob(t.Context(), j.ID), weir.ErrConflict)
+	ok(t, s.CloseCommits(t.Context(), f, id))
+	ok(t, s.DeleteJob(t.Context(), j.ID))
+	fails(t, s.DeleteJob(t.Context(), j.ID), weir.ErrNotFound)
+	_, err := s.BeginAttempt(t.Context(), j.ID, f.Attempt, 9)
+	fails(t, err, weir.ErrStale)
+}
