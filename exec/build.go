@@ -60,8 +60,6 @@ type BuildConfig struct {
 	Restored map[weir.TaskID]checkpoint.TaskSnapshot
 	Network  Network
 	Blobs    blob.Store
-	// Prefix begins the keys of the objects that tasks write: "<job>/<attempt>".
-	Prefix   string
 	Reporter Reporter
 	Openers  Openers
 	Files    []string // see Setup.Files
@@ -126,7 +124,7 @@ func (c *BuildConfig) task(ctx context.Context, id weir.TaskID) (*Task, error) {
 		options: o, now: o.Now, mail: newMailbox(), outputs: &outputs{}, doneC: make(chan struct{}), at: -1,
 		ended: c.Restored[id].Ended,
 	}
-	t.uploader = newUploader(t, c.Blobs, c.Prefix)
+	t.uploader = newUploader(t, c.Blobs)
 	err := c.openChain(ctx, t)
 	if err == nil {
 		err = c.connect(t)

@@ -136,12 +136,11 @@ const openUploads = 8
 type uploader struct {
 	task   *Task
 	blobs  blob.Store
-	prefix string // of object keys: job/attempt
 	queueC chan upload
 }
 
-func newUploader(t *Task, blobs blob.Store, prefix string) *uploader {
-	return &uploader{task: t, blobs: blobs, prefix: prefix, queueC: make(chan upload, openUploads)}
+func newUploader(t *Task, blobs blob.Store) *uploader {
+	return &uploader{task: t, blobs: blobs, queueC: make(chan upload, openUploads)}
 }
 
 // put queues an upload; false: the queue is full.

@@ -12,8 +12,9 @@ import (
 func (w *uploader) write(ctx context.Context, u *upload) error {
 	for _, c := range u.cuts {
 		op := c.node.setup.Operator.ID
-		prefix := fmt.Sprintf("%s/%s-%d/%d-", w.prefix, op, c.node.setup.Subtask, u.id)
-		handles, err := c.cut.Write(ctx, w.blobs, prefix)
+		handles, err := c.cut.Write(ctx, w.blobs, func(n int) string {
+			return checkpoint.StateKey(w.task.job, w.task.attempt, op, c.node.setup.Subtask, u.id, n)
+		})
 		if err != nil {
 			return fmt.Errorf("store %s/%d: %w", op, c.node.setup.Subtask, err)
 		}

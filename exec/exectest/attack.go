@@ -1,0 +1,329 @@
+package exectest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/checkpoint/blob"
+	"weir/exec"
+	"weir/exec/batch"
+	"weir/exec/op"
+	"weir/exec/state"
+	"weir/planner/plan"
+)
+
+// A Case is a chain of operators under attack. Its answer is what remains of the
+// changes it puts out, or the rows of its result operator.
+type Case struct {
+	Chain []plan.Operator
+	Input []plan.Column
+	// Rows are the input; kinds are kept.
+	Rows *batch.Batch
+	// Keys route rows to subtasks, as the edge before the chain does; nil: one subtask only.
+	Keys []int
+	// Want is the answer, one row a line in the form of batch.String, sorted; empty:
+	// whatever the straight run gives.
+	Want string
+}
+
+const attackGroups = 16 // max parallelism
+
+// Attack runs the case in every way the contract allows and compares the answers.
+func Attack(t *testing.T, c Case) {
+	t.Helper()
+	want := c.Want
+	if want == "" {
+		want = c.run(t, 1, c.Rows.Rows(), 0)
+	}
+	check := func(name string, parallelism, size, every int) {
+		t.Helper()
+		if diff := cmp.Diff(want, c.run(t, parallelism, size, every)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	check("all at once", 1, c.Rows.Rows(), 0)
+	check("one by one", 1, 1, 0)
+	check("snapshot and restore after every row", 1, 1, 1)
+	check("snapshot and restore after every third row", 1, 1, 3)
+	if c.Keys != nil {
+		check("two subtasks", 2, 1, 0)
+		check("one, two, three subtasks in turn", 3, 1, 2)
+	}
+	c.refuse(t)
+}
+
+// run feeds the rows in batches of size; after every so many batches (0: never) all
+// instances are snapshotted and replaced by fresh ones, restored; with parallelism 3
+// at one, two, three, one … subtasks.
+func (c *Case) run(t *testing.T, parallelism, size, every int) string {
+	t.Helper()
+	r := &attack{c: c, t: t, blobs: blob.NewMemory(), answer: &changes{counts: map[string]int{}}}
+	n := parallelism
+	if every > 0 && parallelism == 3 {
+		n = 1
+	}
+	r.open(n)
+	for i, from := 0, 0; from < c.Rows.Rows(); i, from = i+1, from+size {
+		r.feed(from, min(from+size, c.Rows.Rows()))
+		if every > 0 && i%every == every-1 {
+			if parallelism == 3 {
+				n = n%3 + 1
+			}
+			r.restore(n)
+		}
+	}
+	for _, s := range r.subtasks {
+		r.must(s.end())
+	}
+	if every > 0 {
+		r.ended = true
+		r.restore(n) // an ended chain is not ended again
+	}
+	return r.lines()
+}
+
+// refuse checks that the error of an output comes back as it is.
+func (c *Case) refuse(t *testing.T) {
+	t.Helper()
+	if c.Chain[len(c.Chain)-1].Result != nil {
+		return
+	}
+	full := errors.New("the task is ending")
+	r := &attack{c: c, t: t, blobs: blob.NewMemory(), answer: &changes{counts: map[string]int{}, refuse: full}}
+	r.open(1)
+	s := r.subtasks[0]
+	err := s.head().Emit(slice(c.Rows, 0, c.Rows.Rows()))
+	if err == nil {
+		err = s.end()
+	}
+	if err != nil && !errors.Is(err, full) {
+		t.Errorf("the output's error came back as %v", err)
+	}
+}
+
+// An attack is one run of a case.
+type attack struct {
+	c        *Case
+	t        *testing.T
+	blobs    blob.Store
+	subtasks []*instance
+	answer   *changes
+	saved    [][]checkpoint.OperatorSnapshot
+	round    int
+	ended    bool
+}
+
+// An instance is one subtask of the chain.
+type instance struct {
+	setups []exec.Setup
+	ops    []exec.Operator
+	out    exec.Collector
+}
+
+func (r *attack) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// open makes n subtasks, restored from what is saved.
+func (r *attack) open(n int) {
+	r.t.Helper()
+	r.subtasks = nil
+	for sub := range n {
+		s := &instance{out: r.answer}
+		input := r.c.Input
+		for i, o := range r.c.Chain {
+			groups := weir.KeyGroupsOf(sub, n, attackGroups)
+			setup := exec.Setup{
+				Operator: o, Input: input, Subtask: sub, Parallelism: n, MaxParallelism: attackGroups,
+				State: state.New(state.Options{MaxParallelism: attackGroups, KeyGroups: groups}), Logger: slog.New(slog.DiscardHandler),
+			}
+			for _, saved := range r.saved {
+				r.must(setup.State.Restore(context.Background(), r.blobs, share(saved[i:i+1], groups)[0].Keyed))
+			}
+			op, err := op.Open(context.Background(), setup)
+			r.must(err)
+			s.setups, s.ops = append(s.setups, setup), append(s.ops, op)
+			input = o.Schema
+		}
+		r.subtasks = append(r.subtasks, s)
+	}
+}
+
+// restore snapshots all subtasks and replaces them by n fresh ones.
+func (r *attack) restore(n int) {
+	r.t.Helper()
+	r.round++
+	r.saved = nil
+	for sub, s := range r.subtasks {
+		r.must(s.flush())
+		var snap []checkpoint.OperatorSnapshot
+		for i, setup := range s.setups {
+			cut := setup.State.Cut()
+			handles, err := cut.Write(context.Background(), r.blobs, func(n int) string {
+				return fmt.Sprintf("%d/%d/%d/%d", r.round, sub, i, n)
+			})
+			r.must(err)
+			cut.Release()
+			snap = append(snap, checkpoint.OperatorSnapshot{Operator: setup.Operator.ID, Keyed: handles})
+		}
+		r.saved = append(r.saved, snap)
+		for _, op := range s.ops {
+			r.must(op.Close())
+		}
+	}
+	r.open(n)
+}
+
+// feed gives rows from to to to the subtasks that own their keys.
+func (r *attack) feed(from, to int) {
+	r.t.Helper()
+	parts := make([][]int32, len(r.subtasks))
+	b := slice(r.c.Rows, from, to)
+	hashes := make([]uint64, b.Len)
+	batch.HashRows(b, r.c.Keys, hashes)
+	for i, h := range hashes {
+		p := 0
+		if r.c.Keys != nil {
+			p = weir.SubtaskOf(weir.KeyGroupOf(h, attackGroups), len(parts), attackGroups)
+		}
+		parts[p] = append(parts[p], int32(i))
+	}
+	for p, rows := range parts {
+		if len(rows) > 0 {
+			part := batch.New(batch.KindsOf(b), len(rows))
+			part.AppendRows(b, rows)
+			r.must(r.subtasks[p].head().Emit(part))
+		}
+	}
+}
+
+// slice copies rows from to to of b.
+func slice(b *batch.Batch, from, to int) *batch.Batch {
+	out := batch.New(batch.KindsOf(b), to-from)
+	for i := from; i < to; i++ {
+		out.AppendRow(b, b.Row(i))
+	}
+	return out
+}
+
+func (s *instance) head() exec.Collector { return &stage{s, 0} }
+
+// A stage is the operator at index i, as the collector of the one before.
+type stage struct {
+	s *instance
+	i int
+}
+
+// Emit implements exec.Collector.
+func (g *stage) Emit(b *batch.Batch) error {
+	switch {
+	case b.Rows() == 0:
+		return nil
+	case g.i == len(g.s.ops):
+		return g.s.out.Emit(b)
+	}
+	return g.s.ops[g.i].Process(b, &stage{g.s, g.i + 1})
+}
+
+func (s *instance) flush() error {
+	for i, op := range s.ops {
+		if err := op.Flush(&stage{s, i + 1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *instance) end() error {
+	for i, op := range s.ops {
+		if err := errors.Join(op.End(&stage{s, i + 1}), op.Flush(&stage{s, i + 1})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lines gives the answer: the rows of the result operator, or what remains of the
+// changes.
+func (r *attack) lines() string {
+	r.t.Helper()
+	var list []string
+	for _, s := range r.subtasks {
+		if reader, ok := s.ops[len(s.ops)-1].(exec.Reader); ok {
+			page, err := reader.Read(exec.Query{})
+			r.must(err)
+			for _, row := range page.Rows {
+				list = append(list, string(row.JSON)+"\n")
+			}
+		}
+	}
+	for row, n := range r.answer.counts {
+		if n < 0 {
+			r.t.Errorf("row taken back more often than given: %s", row)
+		}
+		for range n {
+			list = append(list, row)
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, "")
+}
+
+// changes adds up a changelog.
+type changes struct {
+	counts map[string]int
+	refuse error
+}
+
+// Emit implements exec.Collector.
+func (c *changes) Emit(b *batch.Batch) error {
+	if c.refuse != nil {
+		return c.refuse
+	}
+	for _, line := range strings.SplitAfter(b.String(), "\n") {
+		kind, row, ok := strings.Cut(line, " ")
+		if !ok {
+			continue
+		}
+		if kind == "+I" || kind == "+U" {
+			c.counts[row]++
+		} else {
+			c.counts[row]--
+		}
+	}
+	return nil
+}
+
+// Answer is the answer of the straight run: all rows at once, one subtask.
+func Answer(t *testing.T, c Case) string {
+	t.Helper()
+	return c.run(t, 1, max(c.Rows.Rows(), 1), 0)
+}
+
+// Failure runs the rows in batches of size and returns the first error.
+func Failure(t *testing.T, c Case, size int) error {
+	t.Helper()
+	r := &attack{c: &c, t: t, blobs: blob.NewMemory(), answer: &changes{counts: map[string]int{}}}
+	r.open(1)
+	s := r.subtasks[0]
+	for from := 0; from < c.Rows.Rows(); from += size {
+		part := slice(c.Rows, from, min(from+size, c.Rows.Rows()))
+		part.Origin = c.Rows.Origin
+		if err := errors.Join(s.head().Emit(part), s.flush()); err != nil {
+			return err
+		}
+	}
+	return s.end()
+}

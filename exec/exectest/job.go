@@ -1,0 +1,322 @@
+package exectest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/checkpoint/blob"
+	"weir/exec"
+	"weir/exec/op"
+	"weir/planner/plan"
+)
+
+// A Config says what job to run and how. Openers.Operator may be nil: op.Open.
+type Config struct {
+	Graph       *plan.Graph
+	Parallelism int
+	Blobs       blob.Store
+	From        *Snapshot // nil: from nothing
+	Files       []string
+	Openers     exec.Openers
+	// Encode sends batches as bytes, as between workers.
+	Encode bool
+	// Capacity of a channel in frames (default 4).
+	Capacity int
+	Attempt  int64
+}
+
+// A Snapshot is a completed checkpoint of a job.
+type Snapshot struct {
+	ID          weir.CheckpointID
+	Parallelism int
+	Tasks       map[weir.TaskID]checkpoint.TaskSnapshot
+}
+
+// A Job runs in this process until it is stopped or closed.
+type Job struct {
+	tb     testing.TB
+	config Config
+	tasks  []*exec.Task
+	last   weir.CheckpointID
+	cancel context.CancelFunc
+	group  *errgroup.Group
+	ctx    context.Context
+	events chan struct{} // capacity 1: something below changed
+
+	mu struct {
+		sync.Mutex
+		acks      map[weir.CheckpointID]map[weir.TaskID]checkpoint.Ack
+		ended     map[weir.TaskID]bool
+		committed map[weir.TaskID]weir.CheckpointID
+		failure   *weir.Failure
+		restart   bool
+	}
+}
+
+// Timeout bounds every wait of this package.
+const Timeout = 60 * time.Second
+
+// Start builds the job's tasks and runs them. It fails the test when they cannot be built.
+func Start(tb testing.TB, c Config) *Job {
+	tb.Helper()
+	j, err := Open(tb, c)
+	if err != nil {
+		tb.Fatalf("start: %v", err)
+	}
+	return j
+}
+
+// Open is Start that returns the error of building.
+func Open(tb testing.TB, c Config) (*Job, error) {
+	tb.Helper()
+	if c.Openers.Operator == nil {
+		c.Openers.Operator = op.Open
+	}
+	if c.Capacity == 0 {
+		c.Capacity = 4
+	}
+	j := &Job{tb: tb, config: c, events: make(chan struct{}, 1)}
+	j.mu.acks = map[weir.CheckpointID]map[weir.TaskID]checkpoint.Ack{}
+	j.mu.ended, j.mu.committed = map[weir.TaskID]bool{}, map[weir.TaskID]weir.CheckpointID{}
+	b := exec.BuildConfig{
+		Job: "job_00000000000000000000000000000001", Attempt: weir.AttemptID{Number: max(c.Attempt, 1), Tag: "00000001"},
+		Worker: "w1", Graph: c.Graph, Parallelism: c.Parallelism, Network: NewNetwork(c.Capacity, c.Encode),
+		Blobs: c.Blobs, Reporter: (*reporter)(j), Openers: c.Openers, Files: c.Files, Logger: slog.New(slog.DiscardHandler),
+	}
+	for chain, ch := range c.Graph.Chains {
+		for s := range ch.Subtasks(c.Parallelism) {
+			b.Tasks = append(b.Tasks, weir.TaskID{Chain: chain, Subtask: s})
+		}
+	}
+	if c.From != nil {
+		b.Restored, j.last = Assign(c.Graph, c.From, c.Parallelism), c.From.ID
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	tasks, err := exec.Build(ctx, b)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	j.tasks, j.cancel = tasks, cancel
+	j.group, j.ctx = errgroup.WithContext(ctx)
+	for _, t := range tasks {
+		j.group.Go(func() error { return t.Run(j.ctx) })
+	}
+	tb.Cleanup(func() { j.cancel(); j.group.Wait() })
+	return j, nil
+}
+
+// Assign gives every task of a job at a parallelism its share of a snapshot: the
+// handles that overlap its key groups, and all list items of its operators.
+func Assign(g *plan.Graph, s *Snapshot, parallelism int) map[weir.TaskID]checkpoint.TaskSnapshot {
+	out := map[weir.TaskID]checkpoint.TaskSnapshot{}
+	for chain, c := range g.Chains {
+		var ops []checkpoint.OperatorSnapshot
+		ended := true
+		for sub := range c.Subtasks(s.Parallelism) {
+			t := s.Tasks[weir.TaskID{Chain: chain, Subtask: sub}]
+			ops = append(ops, t.Operators...)
+			ended = ended && t.Ended
+		}
+		n := c.Subtasks(parallelism)
+		for sub := range n {
+			id := weir.TaskID{Chain: chain, Subtask: sub}
+			out[id] = checkpoint.TaskSnapshot{Task: id, Ended: ended, Operators: share(ops, weir.KeyGroupsOf(sub, n, g.MaxParallelism))}
+		}
+	}
+	return out
+}
+
+func share(ops []checkpoint.OperatorSnapshot, groups weir.KeyGroupRange) []checkpoint.OperatorSnapshot {
+	var out []checkpoint.OperatorSnapshot
+	for _, o := range ops {
+		o.Keyed = slices.DeleteFunc(slices.Clone(o.Keyed), func(h checkpoint.Handle) bool {
+			return h.KeyGroups.Intersect(groups).Empty()
+		})
+		out = append(out, o)
+	}
+	return out
+}
+
+// wait returns when done says so or the job has failed or run out of time.
+func (j *Job) wait(what string, done func() bool) error {
+	for {
+		j.mu.Lock()
+		ok, failure := done(), j.mu.failure
+		j.mu.Unlock()
+		switch {
+		case ok:
+			return nil
+		case failure != nil:
+			return fmt.Errorf("%s: %s: %s", what, failure.Reason, failure.Message)
+		}
+		select {
+		case <-j.events:
+		case <-j.ctx.Done():
+			j.mu.Lock()
+			failure = j.mu.failure
+			j.mu.Unlock()
+			if failure == nil {
+				return fmt.Errorf("%s: %w", what, j.ctx.Err())
+			}
+		}
+	}
+}
+
+// Checkpoint takes a checkpoint of the running job, and commits it.
+func (j *Job) Checkpoint() (*Snapshot, error) {
+	j.last++
+	id := j.last
+	for _, t := range j.sources() {
+		if err := t.Trigger(checkpoint.Trigger{Checkpoint: id, At: time.Now()}); err != nil {
+			return nil, err
+		}
+	}
+	err := j.wait(fmt.Sprintf("checkpoint %d", id), func() bool { return len(j.mu.acks[id]) == len(j.tasks) })
+	if err != nil {
+		return nil, err
+	}
+	s := &Snapshot{ID: id, Parallelism: j.config.Parallelism, Tasks: map[weir.TaskID]checkpoint.TaskSnapshot{}}
+	j.mu.Lock()
+	for task, a := range j.mu.acks[id] {
+		if a.Failure != nil {
+			err = fmt.Errorf("checkpoint %d: %s: %s", id, a.Failure.Reason, a.Failure.Message)
+		} else {
+			s.Tasks[task] = *a.Snapshot
+		}
+	}
+	j.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return s, j.commit(id)
+}
+
+func (j *Job) commit(id weir.CheckpointID) error {
+	for _, t := range j.tasks {
+		t.Commit(id)
+	}
+	return j.wait(fmt.Sprintf("commit %d", id), func() bool {
+		return len(j.mu.committed) == len(j.tasks) && !slices.ContainsFunc(j.tasks, func(t *exec.Task) bool {
+			return j.mu.committed[t.ID()] < id
+		})
+	})
+}
+
+func (j *Job) sources() []*exec.Task {
+	var list []*exec.Task
+	for _, t := range j.tasks {
+		if j.config.Graph.Chains[t.ID().Chain].Operators[0].Kind == plan.Source {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Finish waits for the end of all sources, takes the final checkpoint, and leaves the
+// tasks running, so that the result can be read.
+func (j *Job) Finish() (*Snapshot, error) {
+	n := len(j.sources())
+	if err := j.wait("end of input", func() bool { return len(j.mu.ended) == n }); err != nil {
+		return nil, err
+	}
+	return j.Checkpoint()
+}
+
+// Close closes a finished job's sources and waits for all tasks to return.
+func (j *Job) Close() error {
+	for _, t := range j.sources() {
+		t.Close()
+	}
+	return j.group.Wait()
+}
+
+// Kill ends all tasks, as the death of their worker would.
+func (j *Job) Kill() {
+	j.cancel()
+	if err := j.group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		j.tb.Errorf("kill: %v", err)
+	}
+}
+
+// Failure returns why the job failed and whether a restart may help; nil: it did not.
+func (j *Job) Failure() (*weir.Failure, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.mu.failure, j.mu.restart
+}
+
+// Read asks all result tasks and merges their pages.
+func (j *Job) Read(q exec.Query) (exec.Page, error) {
+	var pages []exec.Page
+	for _, t := range j.tasks {
+		p, err := t.Query(j.ctx, q)
+		if errors.Is(err, weir.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return exec.Page{}, err
+		}
+		pages = append(pages, p)
+	}
+	return op.Merge(pages, q.Limit), nil
+}
+
+// Stats returns the tasks' counters.
+func (j *Job) Stats() []exec.Stats {
+	var list []exec.Stats
+	for _, t := range j.tasks {
+		list = append(list, t.Stats())
+	}
+	return list
+}
+
+// reporter is the Job as its tasks see it.
+type reporter Job
+
+func (r *reporter) note(f func()) {
+	r.mu.Lock()
+	f()
+	r.mu.Unlock()
+	select {
+	case r.events <- struct{}{}:
+	default:
+	}
+}
+
+// Ack implements exec.Reporter.
+func (r *reporter) Ack(a checkpoint.Ack) {
+	r.note(func() {
+		if r.mu.acks[a.Checkpoint] == nil {
+			r.mu.acks[a.Checkpoint] = map[weir.TaskID]checkpoint.Ack{}
+		}
+		r.mu.acks[a.Checkpoint][a.Task] = a
+	})
+}
+
+// Ended implements exec.Reporter.
+func (r *reporter) Ended(task weir.TaskID) { r.note(func() { r.mu.ended[task] = true }) }
+
+// Committed implements exec.Reporter.
+func (r *reporter) Committed(task weir.TaskID, id weir.CheckpointID) {
+	r.note(func() { r.mu.committed[task] = id })
+}
+
+// Failed implements exec.Reporter; the first failure counts.
+func (r *reporter) Failed(_ weir.TaskID, f weir.Failure, restart bool) {
+	r.note(func() {
+		if r.mu.failure == nil {
+			r.mu.failure, r.mu.restart = &f, restart
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package exectest
+
+import (
+	"context"
+	"sync"
+
+	"weir"
+	"weir/exec"
+)
+
+// A Network joins the tasks of one attempt by bounded queues in memory.
+type Network struct {
+	capacity int
+	encode   bool
+	mu       struct {
+		sync.Mutex
+		channels map[weir.ChannelID]*channel
+	}
+}
+
+// NewNetwork returns a network whose channels hold capacity frames of records; with
+// encode, batches travel as bytes, as between workers.
+func NewNetwork(capacity int, encode bool) *Network {
+	n := &Network{capacity: capacity, encode: encode}
+	n.mu.channels = map[weir.ChannelID]*channel{}
+	return n
+}
+
+func (n *Network) channel(id weir.ChannelID) *channel {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.mu.channels[id]
+	if c == nil {
+		c = &channel{framesC: make(chan weir.Frame, n.capacity)}
+		n.mu.channels[id] = c
+	}
+	return c
+}
+
+// Inbound implements exec.Network.
+func (n *Network) Inbound(id weir.ChannelID, wake chan<- struct{}) (exec.Inbound, error) {
+	c := n.channel(id)
+	c.mu.Lock()
+	c.mu.wake = wake
+	c.mu.Unlock()
+	return c, nil
+}
+
+// Outbound implements exec.Network.
+func (n *Network) Outbound(id weir.ChannelID) (exec.Outbound, bool, error) {
+	return n.channel(id), !n.encode, nil
+}
+
+type channel struct {
+	framesC chan weir.Frame
+	mu      struct {
+		sync.Mutex
+		wake chan<- struct{}
+	}
+}
+
+// Poll implements exec.Inbound.
+func (c *channel) Poll() (weir.Frame, bool) {
+	select {
+	case f := <-c.framesC:
+		return f, true
+	default:
+		return weir.Frame{}, false
+	}
+}
+
+// Send implements exec.Outbound.
+func (c *channel) Send(ctx context.Context, f weir.Frame) error {
+	select {
+	case c.framesC <- f:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case c.mu.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Close implements exec.Outbound.
+func (c *channel) Close() error { return nil }
