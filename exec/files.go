@@ -1,0 +1,71 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"weir"
+)
+
+// A Place is a path below one of the roots that file connectors may use. Both parts
+// are free of links as of Locate; opening Name through os.OpenRoot(Root) keeps it so.
+type Place struct {
+	Root string
+	Name string // relative to Root; "." is the root itself
+}
+
+// Path gives the whole path.
+func (p Place) Path() string { return filepath.Join(p.Root, p.Name) }
+
+// Locate finds where path leads once links are followed, and the root below which
+// that lies. A relative path is taken from the current folder. What does not exist
+// yet is located by the part that does. A path outside all roots is ErrInvalid.
+func Locate(roots []string, path string) (Place, error) {
+	if len(roots) == 0 {
+		return Place{}, fmt.Errorf("%w: path %s: no folder is open to file connectors here; name one with --files", weir.ErrInvalid, path)
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return Place{}, fmt.Errorf("path %s: %w", path, err)
+	}
+	real, err := followLinks(absolute)
+	if err != nil {
+		return Place{}, fmt.Errorf("path %s: %w", path, err)
+	}
+	for _, root := range roots {
+		base, err := filepath.Abs(root)
+		if err != nil {
+			continue
+		}
+		if base, err = filepath.EvalSymlinks(base); err != nil {
+			continue // a root that does not exist holds nothing
+		}
+		if name, err := filepath.Rel(base, real); err == nil && filepath.IsLocal(name) {
+			return Place{Root: base, Name: name}, nil
+		}
+	}
+	return Place{}, fmt.Errorf("%w: path %s leads to %s, which is not below %s; allow it with --files", weir.ErrInvalid, path, real, strings.Join(roots, " or "))
+}
+
+// followLinks resolves the links in the part of an absolute path that exists.
+func followLinks(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return real, err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return "", fmt.Errorf("%w: %s is a link that leads nowhere", weir.ErrInvalid, path)
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path, nil
+	}
+	if real, err = followLinks(parent); err != nil {
+		return "", err
+	}
+	return filepath.Join(real, filepath.Base(path)), nil
+}

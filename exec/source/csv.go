@@ -1,0 +1,320 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"weir/planner/expr"
+	"weir/planner/plan"
+)
+
+// A csvDecoder reads RFC 4180 records into the columns that the query reads.
+type csvDecoder struct {
+	delimiter byte
+	null      []byte // the unquoted text that is NULL
+	names     []string
+	fields    []csvField // one per column of the table
+	scratch   []byte     // a field without its doubled quotes
+}
+
+// A csvField says what to do with a column of the table.
+type csvField struct {
+	what   action
+	column int
+}
+
+// A csvOptions is what a table's options say about its CSV text.
+type csvOptions struct {
+	delimiter byte
+	header    bool
+	null      string
+}
+
+func newCSVDecoder(spec *plan.SourceSpec, o csvOptions) *csvDecoder {
+	d := &csvDecoder{delimiter: o.delimiter, null: []byte(o.null), fields: make([]csvField, len(spec.Table.Columns))}
+	for _, c := range spec.Table.Columns {
+		d.names = append(d.names, c.Name)
+	}
+	for i, index := range spec.Read {
+		f := csvField{what: readOther, column: i}
+		switch spec.Table.Columns[index].Type.Kind {
+		case expr.Int, expr.BigInt:
+			f.what = readInt
+		case expr.String:
+			f.what = readText
+		}
+		d.fields[index] = f
+	}
+	return d
+}
+
+func (d *csvDecoder) decode(r *rows, data []byte, p, end int, base int64) (int, bool, *fault) {
+	for p < end && !r.full() {
+		if data[p] == '\n' || data[p] == '\r' && data[p+1] == '\n' { // an empty line
+			p += 1 + int(data[p]&1) // '\r' is odd
+			continue
+		}
+		next, more, f := d.row(r, data, p)
+		if f != nil || more {
+			r.abandon()
+			return p, more, f
+		}
+		if f := r.end(base + int64(p)); f != nil {
+			return p, false, f
+		}
+		p = next
+	}
+	return p, false, nil
+}
+
+// row reads the record at data[p:] into row n. It leaves n alone when the record is
+// not complete (more).
+func (d *csvDecoder) row(r *rows, data []byte, p int) (next int, more bool, f *fault) {
+	begin := p
+	for i := range d.fields {
+		field := &d.fields[i]
+		if i > 0 {
+			if data[p] != d.delimiter {
+				return p, false, d.arity(data, begin)
+			}
+			p++
+		}
+		switch {
+		case data[p] == '"':
+			if p, more, f = d.quoted(r, field, data, p, i); more || f != nil {
+				return p, more, f
+			}
+			continue
+		case field.what == readInt:
+			c := &r.columns[field.column]
+			v, q, ok := scanInt(data, p, false)
+			if ok && v >= c.low && v <= c.high && (data[q] == d.delimiter || data[q] == '\n') {
+				c.ints[r.n] = v
+				p = q
+				continue
+			}
+		}
+		q := fieldEnd(data, p, d.delimiter)
+		if data[q] == '"' {
+			return p, false, d.stray(i, data[p:], "has a quote inside a field that does not begin with one; put the field in quotes and double those within")
+		}
+		to := q
+		if data[q] == '\n' && q > p && data[q-1] == '\r' {
+			to, q = q-1, q-1
+		}
+		if field.what != skip {
+			if f := d.unquoted(r, field, data, p, to); f != nil {
+				return p, false, f
+			}
+		}
+		p = q
+	}
+	if data[p] == '\r' && data[p+1] == '\n' {
+		p++
+	}
+	if data[p] != '\n' {
+		return p, false, d.arity(data, begin)
+	}
+	return p + 1, false, nil
+}
+
+// fieldEnd finds the first delimiter, line feed or quote.
+func fieldEnd(data []byte, p int, delimiter byte) int {
+	pattern := uint64(delimiter) * ones
+	for {
+		w := load(data, p)
+		if special := match(w, pattern) | match(w, '\n'*ones) | match(w, '"'*ones); special != 0 {
+			return p + bits.TrailingZeros64(special)>>3
+		}
+		p += 8
+	}
+}
+
+// unquoted makes the text data[p:to] row n of a column.
+func (d *csvDecoder) unquoted(r *rows, field *csvField, data []byte, p, to int) *fault {
+	c := &r.columns[field.column]
+	if to-p == len(d.null) && bytes.Equal(data[p:to], d.null) {
+		return r.setNull(c, "the field is "+nullText(d.null))
+	}
+	if field.what == readText {
+		if n := to - p; n <= 8 && load(data, p)&highs<<(64-8*uint(n)) == 0 {
+			r.setText(c, data, p, to)
+			return nil
+		}
+		return r.setChecked(c, data, p, to)
+	}
+	return r.setField(c, data[p:to])
+}
+
+func nullText(null []byte) string {
+	if len(null) == 0 {
+		return "empty"
+	}
+	return quote(null)
+}
+
+// quoted reads the field whose opening quote is at data[p].
+func (d *csvDecoder) quoted(r *rows, field *csvField, data []byte, p, index int) (next int, more bool, f *fault) {
+	limit := len(data) - pad
+	from, doubled := p+1, false
+	to := from
+	for {
+		i := bytes.IndexByte(data[to:limit], '"')
+		if i < 0 {
+			return p, true, nil
+		}
+		if to += i; data[to+1] != '"' || to+1 >= limit {
+			break
+		}
+		doubled = true
+		to += 2
+	}
+	if c := data[to+1]; c != d.delimiter && c != '\n' && (c != '\r' || data[to+2] != '\n') {
+		return p, false, d.stray(index, data[p:], "goes on after its closing quote; double the quotes within it")
+	}
+	if field.what == skip {
+		return to + 1, false, nil
+	}
+	c := &r.columns[field.column]
+	if !doubled {
+		if c.typ.Kind == expr.String {
+			return to + 1, false, r.setChecked(c, data, from, to)
+		}
+		return to + 1, false, r.setField(c, data[from:to])
+	}
+	d.scratch = undouble(d.scratch[:0], data[from:to])
+	n := len(d.scratch)
+	d.scratch = append(d.scratch, make([]byte, pad)...)
+	if c.typ.Kind == expr.String {
+		return to + 1, false, r.setChecked(c, d.scratch, 0, n)
+	}
+	return to + 1, false, r.setField(c, d.scratch[:n])
+}
+
+// undouble appends a quoted field's text, with "" made ", to dst.
+func undouble(dst, text []byte) []byte {
+	for {
+		i := bytes.IndexByte(text, '"')
+		if i < 0 {
+			return append(dst, text...)
+		}
+		dst = append(dst, text[:i+1]...)
+		text = text[i+2:]
+	}
+}
+
+// stray is the fault of a record whose quotes are wrong in a field.
+func (d *csvDecoder) stray(index int, rest []byte, why string) *fault {
+	line, _, _ := bytes.Cut(rest, []byte{'\n'})
+	return &fault{reason: fmt.Sprintf("not a CSV record: field %d %s: %s", index+1, why, quote(line))}
+}
+
+// arity is the fault of a record with too few or too many fields.
+func (d *csvDecoder) arity(data []byte, p int) *fault {
+	have := 1
+	for ; data[p] != '\n'; p++ {
+		switch {
+		case data[p] == d.delimiter:
+			have++
+		case data[p] == '"':
+			if p = closing(data, p); p < 0 {
+				return &fault{reason: "not a CSV record: a quote is not closed"}
+			}
+		}
+	}
+	return &fault{reason: fmt.Sprintf("row has %d field%s, table has %d", have, plural(have), len(d.fields))}
+}
+
+// closing finds the quote that closes the one at data[p]; -1: none does.
+func closing(data []byte, p int) int {
+	i := bytes.IndexByte(data[p+1:len(data)-pad], '"')
+	if i < 0 {
+		return -1
+	}
+	return p + 1 + i
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// header checks that the record at data[p:] names the table's columns in order.
+func (d *csvDecoder) header(data []byte, p int) (next int, more bool, f *fault) {
+	begin := p
+	for i, name := range d.names {
+		var text []byte
+		if data[p] == '"' {
+			to := p
+			for doubled := true; doubled; doubled = data[to+1] == '"' && to+1 < len(data)-pad {
+				if to > p {
+					to++
+				}
+				if to = closing(data, to); to < 0 {
+					return begin, true, nil
+				}
+			}
+			text = undouble(nil, data[p+1:to])
+			p = to + 1
+		} else {
+			q := fieldEnd(data, p, d.delimiter)
+			text = bytes.TrimSuffix(data[p:q], []byte{'\r'})
+			p += len(text)
+		}
+		if !strings.EqualFold(string(text), name) {
+			return begin, false, &fault{reason: fmt.Sprintf("the header's field %d is %s, but the table's column is %s; name the columns as the header does, in its order", i+1, quote(text), name)}
+		}
+		last := i == len(d.names)-1
+		if data[p] == '\r' {
+			p++
+		}
+		if last != (data[p] == '\n') || !last && data[p] != d.delimiter {
+			f := d.arity(data, begin)
+			f.reason = "header: " + f.reason
+			return begin, false, f
+		}
+		p++
+	}
+	return p, false, nil
+}
+
+// abandon takes back what an incomplete record has put into row n.
+func (r *rows) abandon() {
+	for i := range r.columns {
+		r.unset(&r.columns[i])
+	}
+	r.bytes = r.rowAt
+}
+
+// setField makes a CSV field's text row n of a column that is no STRING.
+func (r *rows) setField(c *column, text []byte) *fault {
+	switch c.typ.Kind {
+	case expr.Boolean:
+		switch {
+		case bytes.EqualFold(text, []byte("true")), bytes.EqualFold(text, []byte("t")):
+			c.bools[r.n] = true
+		case bytes.EqualFold(text, []byte("false")), bytes.EqualFold(text, []byte("f")):
+			c.bools[r.n] = false
+		default:
+			return c.notA(quote(text), "it is not true or false")
+		}
+		return nil
+	case expr.TimestampLTZ:
+		micros, ok := parseTimestamp(text, c.typ.Precision)
+		if !ok {
+			return c.notA(quote(text), timestampForm)
+		}
+		c.ints[r.n] = micros
+		return nil
+	case expr.Double:
+		if f, ok := special(string(text)); ok {
+			c.floats[r.n] = f
+			return nil
+		}
+	}
+	return r.setNumber(c, text, quote)
+}

@@ -1,0 +1,67 @@
+package source
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/planner/plan"
+)
+
+func TestCSVRecords(t *testing.T) {
+	t.Parallel()
+	table := plan.Table{Name: "t", Format: "csv", Columns: []plan.Column{
+		col("n", bigint), col("k", text), {Name: "x", Type: double, NotNull: true}, col("ok", boolean), col("at", timestamp),
+	}}
+	for _, c := range []struct{ name, options, body, want string }{
+		{"plain", "", "1,a,2.5,true,2017-11-25T01:00:00Z\n2,b,3,F,", "1|\"a\"|2.5|true|2017-11-25T01:00:00Z\n2|\"b\"|3|false|NULL\n"},
+		{"mixed line ends", "", "1,a,2,,\r\n1,a,2,t,2017-11-25 01:00\r\n\r\n\n3,a,0,,\"\"\"\"", `at: "\"" is not a TIMESTAMP_LTZ(6): ` + timestampForm},
+		{"empty and quoted empty", "", ",,1,,\n,\"\",1,,", "NULL|NULL|1|NULL|NULL\nNULL|\"\"|1|NULL|NULL\n"},
+		{"quotes", "", "\"7\",\"a,\"\"b\"\"\r\nc\",\"1\",\"true\",\n", "7|\"a,\\\"b\\\"\\r\\nc\"|1|true|NULL\n"},
+		{"spaces and a carriage return inside", "", "1, a \rb ,1,,\n", "1|\" a \\rb \"|1|NULL|NULL\n"},
+		{"numbers", "", "007,a,Infinity,,\n+5,b,-0,,\n1e3,c,NaN,,\n12.0,d,1e-400,,", "7|\"a\"|+Inf|NULL|NULL\n5|\"b\"|-0|NULL|NULL\n1000|\"c\"|NaN|NULL|NULL\n12|\"d\"|0|NULL|NULL\n"},
+		{"delimiter and null", ";NULL", "1;NULL;2;NULL;\n", `at: "" is not a TIMESTAMP_LTZ(6): ` + timestampForm},
+		{"null text", ";NULL", "1;NULL;2;NULL;NULL\nNULL;;2;NULL;NULL\n1;\"NULL\";2;\"t\";NULL", "1|NULL|2|NULL|NULL\nNULL|\"\"|2|NULL|NULL\n1|\"NULL\"|2|true|NULL\n"},
+		{"a blank number", "", " 1,a,1,,", `n: " 1" is not a BIGINT: it is not a number`},
+		{"a fraction", "", "1.5,a,1,,", `n: "1.5" is not a BIGINT: it has a fraction`},
+		{"a long text", "", strings.Repeat("x", 99) + ",a,1,,", `n: "` + strings.Repeat("x", 64) + `"… (99 bytes) is not a BIGINT: it is not a number`},
+		{"NOT NULL", "", "1,a,,,", "x: the field is empty, and the column is NOT NULL"},
+		{"a truth value", "", "1,a,1,yes,", `ok: "yes" is not a BOOLEAN: it is not true or false`},
+		{"beyond a double", "", "1,a,1e400,,", `x: "1e400" is not a DOUBLE: it is out of range`},
+		{"too few", "", "1,a,2\n", ": row has 3 fields, table has 5"},
+		{"one", "", "1\r\n", ": row has 1 field, table has 5"},
+		{"too many", "", "1,\"a,\nb\",2,,,,x\n", ": row has 7 fields, table has 5"},
+		{"a stray quote", "", "1,a\"b,2,,", `: not a CSV record: field 2 has a quote inside a field that does not begin with one; put the field in quotes and double those within: "a\"b,2,,"`},
+		{"behind a quote", "", "1,\"a\"b,2,,", `: not a CSV record: field 2 goes on after its closing quote; double the quotes within it: "\"a\"b,2,,"`},
+		{"an open quote", "", "1,\"a,2,,\n", ": incomplete"},
+		{"invalid UTF-8", "", "1,\xff,2,,", `k: "\xff" is not valid UTF-8`},
+	} {
+		table.Options = map[string]string{}
+		if c.options != "" {
+			table.Options = map[string]string{"csv.delimiter": c.options[:1], "csv.null": c.options[1:]}
+		}
+		got, f := decodeAll(t, reading(table), c.body)
+		if f != nil {
+			got = f.column + ": " + f.reason
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: -want +got\n%s", c.name, diff)
+		}
+	}
+}
+
+// TestCSVUnread: columns that the query does not read never fail a row, records do.
+func TestCSVUnread(t *testing.T) {
+	t.Parallel()
+	spec := reading(behavior("csv", ""), 3, 0)
+	got, f := decodeAll(t, spec, "1,x,\"y\nz\",pv,\xff\n2,,,\"cart\",\n")
+	if want := "\"pv\"|1\n\"cart\"|2\n"; f != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, f, want)
+	}
+	for _, bad := range []string{"1,2,3,pv\n", "1,2\"2\",3,pv,5\n", "1,2,3,pv,5,6\n"} {
+		if _, f := decodeAll(t, spec, bad); f == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}

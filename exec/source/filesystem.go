@@ -1,0 +1,273 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir"
+	"weir/exec"
+	"weir/exec/batch"
+	"weir/planner/plan"
+)
+
+// A filesystem reads the files of a table, split after split.
+type filesystem struct {
+	table  string
+	roots  []string
+	path   string
+	format string
+	header bool // each CSV file begins with the columns' names
+
+	rows    *rows
+	decoder decoder
+	pace    pacer
+	now     func() time.Time
+
+	splitSize int64
+	splits    []split // this subtask's, finished ones included
+	at        int     // the split being read
+	reader    reader  // its window; file is nil before it is opened
+}
+
+func openFilesystem(ctx context.Context, setup exec.Setup) (*filesystem, error) {
+	s, err := newFilesystem(setup.Operator.Source, setup.Files)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.start(ctx, setup)
+}
+
+// newFilesystem makes the source of a table's files without looking at them.
+func newFilesystem(spec *plan.SourceSpec, roots []string) (*filesystem, error) {
+	o := options{table: spec.Table.Name, values: spec.Table.Options}
+	s := &filesystem{
+		table: spec.Table.Name, roots: roots, path: o.text("path", ""), format: spec.Table.Format,
+		now: time.Now, splitSize: splitSize, reader: reader{block: blockSize},
+	}
+	text := o.csv()
+	if o.err != nil {
+		return nil, o.err
+	}
+	var err error
+	if s.rows, err = newRows(spec); err != nil {
+		return nil, err
+	}
+	switch s.format {
+	case "json":
+		s.decoder = newJSONDecoder(s.rows)
+	case "csv":
+		s.decoder, s.header = newCSVDecoder(spec, text), text.header
+	default:
+		return nil, fmt.Errorf("%w: table %s: format %q is not csv or json", weir.ErrInvalid, s.table, s.format)
+	}
+	return s, nil
+}
+
+// start finds this subtask's splits, and its share of the pace.
+func (s *filesystem) start(ctx context.Context, setup exec.Setup) error {
+	all, err := s.allSplits(ctx, setup)
+	if err != nil {
+		return fmt.Errorf("table %s: %w", s.table, err)
+	}
+	s.splits = share(all, setup.Subtask, setup.Parallelism)
+	if err := s.check(); err != nil {
+		return fmt.Errorf("table %s: %w", s.table, err)
+	}
+	var total, own int64
+	for i := range all {
+		total += all[i].left()
+	}
+	for i := range s.splits {
+		own += s.splits[i].left()
+	}
+	s.pace = pacer{rate: setup.Operator.Source.RowsPerSecond * float64(own) / float64(max(total, 1))}
+	return nil
+}
+
+// check refuses files that are not what they were, as long as there is something to
+// read in them.
+func (s *filesystem) check() error {
+	checked := map[string]bool{}
+	for i := range s.splits {
+		if s.splits[i].Done || checked[s.splits[i].Path] {
+			continue
+		}
+		file, err := s.splits[i].open(s.roots)
+		if err != nil {
+			return err
+		}
+		file.Close()
+		checked[s.splits[i].Path] = true
+	}
+	return nil
+}
+
+// Next decodes one batch of the current split, or passes over one block of it.
+func (s *filesystem) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Time, error) {
+	for s.at < len(s.splits) && s.splits[s.at].Done {
+		s.at++
+	}
+	if s.at == len(s.splits) {
+		return nil, exec.Done, time.Time{}, nil
+	}
+	n, until := s.pace.grant(s.now(), batch.Target)
+	if n == 0 {
+		return nil, exec.Wait, until, nil
+	}
+	s.rows.begin(n)
+	b, err := s.read(ctx, &s.splits[s.at])
+	if err != nil {
+		return nil, exec.More, time.Time{}, err
+	}
+	if b != nil {
+		s.pace.spend(b.Len)
+	}
+	return b, exec.More, time.Time{}, nil
+}
+
+// read goes on in a split until there is a batch, or a block has been used up.
+func (s *filesystem) read(ctx context.Context, sp *split) (*batch.Batch, error) {
+	r := &s.reader
+	if r.file == nil {
+		if err := s.enter(sp); err != nil {
+			return nil, s.located(sp, err)
+		}
+	}
+	if r.p == r.n && r.base+int64(r.p) < sp.End {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := r.fill(sp.End); err != nil {
+			return nil, s.located(sp, err)
+		}
+	}
+	limit := int(min(int64(r.n), max(sp.End-r.base, 0)))
+	p, more, f := s.decoder.decode(s.rows, r.data(), r.p, limit, r.base)
+	r.p = p
+	if f == nil && more {
+		f = s.more(sp)
+	}
+	if f != nil {
+		return nil, s.located(sp, s.rowError(sp, f))
+	}
+	sp.Position = r.offset()
+	if r.base+int64(r.p) >= sp.End {
+		if err := s.leave(sp); err != nil {
+			return nil, err
+		}
+	}
+	return s.rows.finish(sp.Path), nil
+}
+
+// more reads on because the record at the window's front is not whole.
+func (s *filesystem) more(sp *split) *fault {
+	if s.rows.n > 0 {
+		return nil // first hand over what there is
+	}
+	if s.reader.end {
+		return &fault{reason: "not a CSV record: a quote is not closed"}
+	}
+	if err := s.reader.fill(sp.End); err != nil {
+		return &fault{reason: err.Error()}
+	}
+	return nil
+}
+
+// enter opens a split's file and moves to its next record.
+func (s *filesystem) enter(sp *split) error {
+	file, err := sp.open(s.roots)
+	if err != nil {
+		return err
+	}
+	r := &s.reader
+	r.file, r.size = file, sp.Size
+	if sp.Position > 0 {
+		r.seek(sp.Position - 1)
+		return r.align(sp.End)
+	}
+	r.seek(0)
+	if err := r.fill(sp.End); err != nil {
+		return err
+	}
+	if r.m >= 3 && r.buf[0] == 0xef && r.buf[1] == 0xbb && r.buf[2] == 0xbf { // a byte order mark
+		r.p = 3
+	}
+	if s.header && sp.Size > int64(r.p) {
+		return s.readHeader(sp)
+	}
+	if r.p > 0 && sp.End <= int64(r.p) && sp.Size > int64(r.p) {
+		sp.End = int64(r.p) + 1 // the split's record starts behind its mark
+	}
+	return nil
+}
+
+func (s *filesystem) readHeader(sp *split) error {
+	for {
+		next, more, f := s.decoder.header(s.reader.data(), s.reader.p)
+		if f == nil && !more {
+			s.reader.p = next
+			return nil
+		}
+		if f == nil && s.reader.end {
+			f = &fault{reason: "not a CSV record: a quote is not closed"}
+		}
+		if f != nil {
+			return s.rowError(sp, f)
+		}
+		mark := s.reader.p
+		s.reader.p = 0 // keep the mark's place: the window must begin at the file's start
+		if err := s.reader.fill(sp.End); err != nil {
+			return err
+		}
+		s.reader.p = mark
+	}
+}
+
+// leave ends a split, whose file must still be what it was.
+func (s *filesystem) leave(sp *split) error {
+	err := sp.unchanged(s.reader.file)
+	s.closeFile()
+	sp.Done = true
+	return err
+}
+
+func (s *filesystem) closeFile() {
+	if s.reader.file != nil {
+		s.reader.file.Close()
+		s.reader.file = nil
+	}
+}
+
+// Snapshot gives the position of every split, finished ones included.
+func (s *filesystem) Snapshot(weir.CheckpointID) ([]json.RawMessage, error) {
+	items := make([]json.RawMessage, len(s.splits))
+	for i := range s.splits {
+		item, err := json.Marshal(&s.splits[i])
+		if err != nil {
+			return nil, fmt.Errorf("table %s: %w", s.table, err)
+		}
+		items[i] = item
+	}
+	return items, nil
+}
+
+// Close closes the file being read.
+func (s *filesystem) Close() error {
+	s.closeFile()
+	return nil
+}
+
+// located says which table's file an error is about.
+func (s *filesystem) located(sp *split, err error) error {
+	var row *exec.RowError
+	switch {
+	case errors.As(err, &row):
+		return row
+	case errors.Is(err, errTooLong):
+		return s.rowError(sp, &fault{reason: fmt.Sprintf("the record is longer than %d MiB", maxRecord>>20)})
+	}
+	return fmt.Errorf("table %s, file %s: %w", s.table, sp.Path, err)
+}

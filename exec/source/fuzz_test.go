@@ -1,0 +1,227 @@
+package source
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"math/big"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"weir/planner/plan"
+)
+
+// reference decodes one line as encoding/json sees it: what the three columns of
+// fuzzTable hold, or false where the record is no good.
+func reference(line []byte) (row string, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	var fields map[string]any
+	if err := d.Decode(&fields); err != nil || fields == nil || d.More() {
+		return "", false
+	}
+	if _, err := d.Token(); err == nil {
+		return "", false
+	}
+	var out []string
+	for _, c := range fuzzTable.Columns {
+		value, ok := referenceValue(fields[c.Name], c)
+		if !ok {
+			return "", false
+		}
+		out = append(out, value)
+	}
+	return strings.Join(out, "|") + "\n", true
+}
+
+func referenceValue(v any, c plan.Column) (string, bool) {
+	switch v := v.(type) {
+	case nil:
+		return "NULL", true
+	case string:
+		return strconv.Quote(v), c.Type == text
+	case json.Number:
+		switch c.Type {
+		case double:
+			f, err := strconv.ParseFloat(v.String(), 64)
+			return strconv.FormatFloat(f, 'g', -1, 64), err == nil
+		case bigint:
+			if _, exponent, ok := strings.Cut(strings.ToLower(v.String()), "e"); ok && len(exponent) > 4 {
+				return "", false // of no matter here, and slow
+			}
+			r, _ := new(big.Rat).SetString(v.String())
+			return r.Num().String(), r.IsInt() && r.Num().IsInt64()
+		}
+	}
+	return "", false
+}
+
+var fuzzTable = plan.Table{Name: "t", Format: "json", Columns: []plan.Column{col("k", text), col("n", bigint), col("x", double)}}
+
+// compare checks one line against encoding/json.
+func compare(tb testing.TB, line []byte) {
+	got, f := decodeAll(tb, reading(fuzzTable), string(line))
+	want, ok := reference(line)
+	switch {
+	case len(bytes.TrimLeft(line, " \t\r")) == 0:
+		want, ok = "", true
+	case bytes.Contains(line, []byte(`\u`)), !utf8.Valid(line), strings.Contains(string(line), "ſ"):
+		return // encoding/json replaces what is no character
+	case bytes.Count(line, []byte("{")) > maxDepth || bytes.Count(line, []byte("[")) > maxDepth:
+		return
+	case duplicates(line):
+		return
+	}
+	if (f == nil) != ok {
+		tb.Fatalf("%q: fault %v, encoding/json accepts it: %v", line, f, ok)
+	}
+	if f == nil && got != want {
+		tb.Fatalf("%q: got %q, want %q", line, got, want)
+	}
+}
+
+// duplicates reports whether a key may be there twice, or in another case, which
+// encoding/json and this package see differently.
+func duplicates(line []byte) bool {
+	for _, k := range []string{`"k"`, `"n"`, `"x"`} {
+		if strings.Count(strings.ToLower(string(line)), k) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+func FuzzJSON(f *testing.F) {
+	for _, seed := range []string{
+		`{"k":"a","n":1,"x":2.5}`, `{"x":1e3,"n":-12.0,"k":"q\"\\"}`, ` { "y" : [ 1 , { } ] , "n" : null } `, `{"n":9223372036854775808}`, `{}`,
+		`{"k":"é…","n":00}`, `{"k":"a"}x`, `[1]`, ``, `{"n":0.1e1,"x":-0}`, `{"n":12345678901234567}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if bytes.IndexByte(line, '\n') < 0 {
+			compare(t, line)
+		}
+	})
+}
+
+// TestJSONAgainstReference builds records of all kinds, some of them broken.
+func TestJSONAgainstReference(t *testing.T) {
+	t.Parallel()
+	number := rapid.StringMatching(`-?(0|[1-9][0-9]{0,19})(\.[0-9]{1,4})?([eE][+-]?[0-9]{1,2})?`)
+	quoted := rapid.StringMatching(`"([a-zé ]|\\["\\/bfnrt]){0,20}"`)
+	atom := rapid.OneOf(number, quoted, rapid.SampledFrom([]string{"null", "true", "false", "[]", "{}", `[1,"a",{"b":null}]`, "nul", "01", `"`, ""}))
+	blank := rapid.SampledFrom([]string{"", "", " ", "\t", "\r"})
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.Permutation([]string{"k", "n", "x", "other", "q q"}).Draw(t, "keys")
+		var s strings.Builder
+		s.WriteString(blank.Draw(t, "w") + "{")
+		for i, k := range keys[:rapid.IntRange(0, 5).Draw(t, "n")] {
+			if i > 0 {
+				s.WriteString(blank.Draw(t, "w") + ",")
+			}
+			s.WriteString(blank.Draw(t, "w") + strconv.Quote(k) + blank.Draw(t, "w") + ":" + blank.Draw(t, "w") + atom.Draw(t, "v"))
+		}
+		s.WriteString(blank.Draw(t, "w") + "}" + blank.Draw(t, "w"))
+		compare(t, []byte(s.String()))
+	})
+}
+
+// TestNumbers compares the number scanners with math/big.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`-?[0-9]{1,21}(\.[0-9]{1,6})?(e[+-]?[0-9]{1,2})?`).Draw(t, "number")
+		n, ok := parseNumeral([]byte(s))
+		if !ok {
+			t.Fatalf("%s is not taken apart", s)
+		}
+		r, _ := new(big.Rat).SetString(s)
+		v, w := n.int64()
+		want := isWhole
+		if !r.IsInt() {
+			want = hasFraction
+		} else if !r.Num().IsInt64() {
+			want = outOfRange
+		}
+		if w != want && w != outOfRange || w == isWhole && v != r.Num().Int64() || w == outOfRange && want == isWhole {
+			t.Fatalf("%s: got %d, %d, want %d", s, v, w, want)
+		}
+		if v, end, ok := scanInt(window(s+","), 0, false); ok && (end != len(s) || big.NewInt(v).String() != r.Num().String()) {
+			t.Fatalf("%s: scanned %d up to %d", s, v, end)
+		}
+	})
+	if v, _, ok := scanInt(window("-999999999999999999,"), 0, true); !ok || v != -999999999999999999 {
+		t.Error(v, ok)
+	}
+	if f, ok := parseFloat([]byte("1e-400")); !ok || f != 0 {
+		t.Error(f, ok)
+	}
+	if f, ok := special("-Infinity"); !ok || !math.IsInf(f, -1) {
+		t.Error(f, ok)
+	}
+}
+
+// TestCSVAgainstReference writes records with encoding/csv and reads them back.
+func TestCSVAgainstReference(t *testing.T) {
+	t.Parallel()
+	table := plan.Table{Name: "t", Format: "csv", Columns: []plan.Column{col("a", text), col("b", text), col("c", text)}}
+	rapid.Check(t, func(t *rapid.T) {
+		field := rapid.StringMatching(`[a-c",\n é]{0,12}`)
+		records := rapid.SliceOfN(rapid.SliceOfN(field, 3, 3), 0, 8).Draw(t, "records")
+		var body bytes.Buffer
+		w := csv.NewWriter(&body)
+		w.UseCRLF = false
+		if err := w.WriteAll(records); err != nil {
+			t.Fatal(err)
+		}
+		in := body.String()
+		if rapid.Bool().Draw(t, "no last line feed") {
+			in = strings.TrimSuffix(in, "\n")
+		}
+		got, f := decodeAll(t, reading(table), in)
+		if f != nil {
+			t.Fatalf("%q: %v", in, f)
+		}
+		var want strings.Builder
+		for _, r := range records {
+			for i, v := range r {
+				if i > 0 {
+					want.WriteByte('|')
+				}
+				if v == "" {
+					want.WriteString("NULL")
+				} else {
+					want.WriteString(strconv.Quote(v))
+				}
+			}
+			want.WriteByte('\n')
+		}
+		if !reflect.DeepEqual(got, want.String()) {
+			t.Fatalf("%q: got\n%swant\n%s", in, got, want.String())
+		}
+	})
+}
+
+func FuzzCSV(f *testing.F) {
+	for _, seed := range []string{"1,a,2\n", "\"1\",\"a\"\"b\",\"\"\r\n", "1,\"a\nb\",", "a\"b,c,d", ",,", "\"", "1,2\n", "1,2,3,4"} {
+		f.Add([]byte(seed))
+	}
+	table := plan.Table{Name: "t", Format: "csv", Columns: []plan.Column{col("n", bigint), col("s", text), col("x", double)}}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		all, f := decodeAll(t, reading(table), string(body))
+		few, f2 := decodeAll(t, reading(table, []int{1}...), string(body))
+		if f == nil && f2 != nil {
+			t.Fatalf("%q: reading one column fails (%v), reading all does not", body, f2.reason)
+		}
+		if f == nil && strings.Count(all, "\n") != strings.Count(few, "\n") {
+			t.Fatalf("%q: %q and %q", body, all, few)
+		}
+	})
+}

@@ -1,0 +1,266 @@
+package source
+
+import (
+	"bytes"
+	"math/bits"
+
+	"weir/planner/expr"
+)
+
+// A decoder turns records into rows. data holds whole records, except that a quoted
+// CSV field may run past it; pad bytes behind data are readable.
+type decoder interface {
+	// decode reads the records that start in data[p:end) until the batch is full. It
+	// returns the position behind the last one, and whether the record there is not
+	// complete in data (CSV only). base is the offset of data[0] in the file; a fault is
+	// of the record at the position returned.
+	decode(r *rows, data []byte, p, end int, base int64) (next int, more bool, f *fault)
+	// header checks the first record of a file that begins with one.
+	header(data []byte, p int) (next int, more bool, f *fault)
+}
+
+// A jsonDecoder reads one JSON object per line into the columns that the query reads.
+// Records of a stream look alike, so it remembers what stood between one value and
+// the next: a step is such a text (`,"item_id":`), and leads to the step that
+// followed it last time. Where the remembered text is there again, it costs two
+// comparisons of eight bytes; where not, the key is read and looked up.
+type jsonDecoder struct {
+	columns map[string]int   // by name; only those that are read
+	steps   map[string]*step // by text
+	start   step             // stands before the first text of a record
+	none    *step            // leads nowhere: never matches
+	scratch []byte           // an unescaped key
+}
+
+// maxSteps bounds the steps that are remembered.
+const maxSteps = 1024
+
+// A step is the text in front of a value, from the end of the value before it.
+type step struct {
+	text   []byte
+	w0, w1 uint64 // the first 16 bytes of text, masked
+	m0, m1 uint64
+	long   bool // text has more than 16 bytes
+	what   action
+	column int
+	next   *step // the step that followed it last time
+}
+
+// An action says what to do with the value behind a step.
+type action uint8
+
+const (
+	skip   action = iota // the query does not read it
+	finish               // there is none: the text ends the object and its line
+	readInt
+	readText
+	readOther
+)
+
+func newJSONDecoder(r *rows) *jsonDecoder {
+	d := &jsonDecoder{columns: map[string]int{}, steps: map[string]*step{}}
+	d.none = &step{what: finish, w0: ^uint64(0), m0: ^uint64(0), w1: ^uint64(0), m1: ^uint64(0)}
+	d.none.next = d.none
+	d.start.next = d.none
+	for i := range r.columns {
+		d.columns[r.columns[i].name] = i
+	}
+	return d
+}
+
+func (d *jsonDecoder) header(_ []byte, p int) (int, bool, *fault) { return p, false, nil }
+
+func (d *jsonDecoder) decode(r *rows, data []byte, p, end int, base int64) (int, bool, *fault) {
+	for p < end && !r.full() {
+		next, blank, f := d.row(r, data, p)
+		if f != nil {
+			return p, false, f
+		}
+		if !blank {
+			if f := r.end(base + int64(p)); f != nil {
+				return p, false, f
+			}
+		}
+		p = next
+	}
+	return p, false, nil
+}
+
+// row reads the record at data[p:] into row n.
+func (d *jsonDecoder) row(r *rows, data []byte, p int) (next int, blank bool, f *fault) {
+	r.record++
+	got := 0
+	begin := p
+	s := &d.start
+	for {
+		e := s.next
+		if (load(data, p)^e.w0)&e.m0|(load(data, p+8)^e.w1)&e.m1 == 0 && (!e.long || bytes.HasPrefix(data[p:], e.text)) {
+			p += len(e.text)
+		} else if e, p, f = d.step(r, data, p, s); f != nil {
+			return p, false, f.at(begin, p, data)
+		} else if e == nil {
+			return p, true, nil
+		}
+		s = e
+		switch e.what {
+		case finish:
+			if got < len(r.columns) {
+				return p, false, d.missing(r)
+			}
+			return p, false, nil
+		case skip:
+			if p, f = skipValue(data, p, 0); f != nil {
+				return p, false, f.at(begin, p, data)
+			}
+			continue
+		}
+		c := &r.columns[e.column]
+		if c.seen == r.record {
+			r.unset(c)
+			got--
+		}
+		c.seen = r.record
+		got++
+		if e.what == readInt {
+			if v, q, ok := scanInt(data, p, true); ok && v >= c.low && v <= c.high {
+				c.ints[r.n] = v
+				p = q
+				continue
+			}
+		} else if e.what == readText && data[p] == '"' {
+			if q, plain := asciiText(data, p+1); plain {
+				r.setText(c, data, p+1, q)
+				p = q + 1
+				continue
+			}
+		}
+		if p, f = d.value(r, c, data, p); f != nil {
+			return p, false, f.at(begin, p, data)
+		}
+	}
+}
+
+// asciiText finds the end of a text from its first character: plain is true where a
+// quote ends it before any escape, control character or byte beyond ASCII.
+func asciiText(data []byte, p int) (end int, plain bool) {
+	for {
+		w := load(data, p)
+		special := match(w, '"'*ones) | match(w, '\\'*ones) | ((w-0x20*ones)&^w|w)&highs
+		if special != 0 {
+			p += bits.TrailingZeros64(special) >> 3
+			return p, data[p] == '"'
+		}
+		p += 8
+	}
+}
+
+// missing makes the columns that the record did not have NULL.
+func (d *jsonDecoder) missing(r *rows) *fault {
+	for i := range r.columns {
+		if c := &r.columns[i]; c.seen != r.record {
+			if f := r.setNull(c, "the field is missing"); f != nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// step reads what stands in front of a value without a prediction, and makes it the
+// prediction for the next record. It returns no step for a blank line.
+func (d *jsonDecoder) step(r *rows, data []byte, p int, s *step) (*step, int, *fault) {
+	from := p
+	p = space(data, p)
+	first := s == &d.start
+	switch c := data[p]; {
+	case first && c == '\n':
+		return nil, p + 1, nil
+	case first && c != '{':
+		return nil, p, broken("a JSON object")
+	case !first && c != ',' && c != '}':
+		return nil, p, broken("',' or '}'")
+	case first:
+		if q := space(data, p+1); data[q] == '}' {
+			return d.close(data, from, q, s)
+		}
+	case c == '}':
+		return d.close(data, from, p, s)
+	}
+	p = space(data, p+1)
+	if data[p] != '"' {
+		return nil, p, broken("a field's name in double quotes")
+	}
+	keyAt := p
+	p, f := skipText(data, p)
+	if f != nil {
+		return nil, p, f
+	}
+	key := data[keyAt:p]
+	if p = space(data, p); data[p] != ':' {
+		return nil, p, broken("':'")
+	}
+	p = space(data, p+1)
+	return d.known(r, data[from:p], key, s), p, nil
+}
+
+// close reads the end of an object at data[p] and of its line.
+func (d *jsonDecoder) close(data []byte, from, p int, s *step) (*step, int, *fault) {
+	p = space(data, p+1)
+	if data[p] != '\n' {
+		return nil, p, broken("the end of the line")
+	}
+	return d.known(nil, data[from:p+1], nil, s), p + 1, nil
+}
+
+// known returns the step with a text, new or remembered, and links it behind s.
+func (d *jsonDecoder) known(r *rows, text, key []byte, s *step) *step {
+	e := d.steps[string(text)]
+	if e == nil {
+		e = &step{text: bytes.Clone(text), what: finish, next: d.none}
+		if key != nil {
+			e.what, e.column = d.lookup(r, key)
+		}
+		e.w0, e.m0 = word(text)
+		if len(text) > 8 {
+			e.w1, e.m1 = word(text[8:])
+		}
+		e.long = len(text) > 16
+		if len(d.steps) < maxSteps {
+			d.steps[string(e.text)] = e
+		}
+	}
+	s.next = e
+	return e
+}
+
+// word packs the first eight bytes of text, and a mask that covers them.
+func word(text []byte) (w, mask uint64) {
+	for i := range min(len(text), 8) {
+		w |= uint64(text[i]) << (8 * i)
+		mask |= 0xff << (8 * i)
+	}
+	return w, mask
+}
+
+// lookup says what to do with the field whose name is key, quotes included.
+func (d *jsonDecoder) lookup(r *rows, key []byte) (action, int) {
+	name := key[1 : len(key)-1]
+	if bytes.IndexByte(name, '\\') >= 0 {
+		var ok bool
+		if d.scratch, ok = unescape(d.scratch[:0], name); !ok {
+			return skip, 0
+		}
+		name = d.scratch
+	}
+	i, ok := d.columns[string(name)]
+	if !ok {
+		return skip, 0
+	}
+	switch r.columns[i].typ.Kind {
+	case expr.Int, expr.BigInt:
+		return readInt, i
+	case expr.String:
+		return readText, i
+	}
+	return readOther, i
+}

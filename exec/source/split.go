@@ -1,0 +1,112 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"weir"
+	"weir/exec"
+)
+
+// splitSize is the length of a split. It is a part of what a table means: splits are
+// a function of the input, never of the parallelism.
+const splitSize = 32 << 20
+
+// A split is a stretch of a file that one subtask reads: the records that start in
+// [Start, End). Its JSON is the unit of the source's state.
+type split struct {
+	input
+	Start int64 `json:"start"`
+	End   int64 `json:"end"`
+	// Position is the offset of the next record; as long as it is Start, the record
+	// that reaches into the split from before it may still have to be passed over.
+	Position int64 `json:"position"`
+	Done     bool  `json:"done,omitempty"`
+}
+
+// left returns how many bytes are still to be read.
+func (s *split) left() int64 {
+	if s.Done {
+		return 0
+	}
+	return max(s.End-s.Position, 0)
+}
+
+// splitsOf cuts files into splits of a size; whole says which files must not be cut.
+func splitsOf(files []input, size int64, whole func(input) (bool, error)) ([]split, error) {
+	var splits []split
+	for _, in := range files {
+		step := size
+		if in.Size > size {
+			uncut, err := whole(in)
+			if err != nil {
+				return nil, err
+			}
+			if uncut {
+				step = in.Size
+			}
+		}
+		for start := int64(0); start == 0 || start < in.Size; start += step {
+			splits = append(splits, split{input: in, Start: start, End: min(start+step, in.Size), Position: start})
+		}
+	}
+	return splits, nil
+}
+
+// restoredSplits reads the state of all old subtasks back. Unfinished splits come
+// first, so that the subtasks of any parallelism share them evenly.
+func restoredSplits(items []json.RawMessage) ([]split, error) {
+	splits := make([]split, len(items))
+	for i, item := range items {
+		if err := json.Unmarshal(item, &splits[i]); err != nil {
+			return nil, fmt.Errorf("restore a split: %w", err)
+		}
+	}
+	slices.SortFunc(splits, func(a, b split) int {
+		if a.Done != b.Done {
+			if b.Done {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Start, b.Start))
+	})
+	seen := make(map[string]input, len(splits))
+	for _, s := range splits {
+		if was, ok := seen[s.Path]; ok && was != s.input {
+			return nil, fmt.Errorf("%w: file %s changed while the job began to read it; start the job from nothing", weir.ErrInvalid, s.Path)
+		}
+		seen[s.Path] = s.input
+	}
+	return splits, nil
+}
+
+// share picks what one of several subtasks takes.
+func share[T any](all []T, subtask, parallelism int) []T {
+	var own []T
+	for i := subtask; i < len(all); i += parallelism {
+		own = append(own, all[i])
+	}
+	return own
+}
+
+// allSplits returns the splits of all subtasks: restored ones, or those of the files
+// that are there now.
+func (s *filesystem) allSplits(ctx context.Context, setup exec.Setup) ([]split, error) {
+	if setup.Restored {
+		return restoredSplits(setup.List)
+	}
+	files, err := list(s.roots, s.path)
+	if err != nil {
+		return nil, err
+	}
+	return splitsOf(files, s.splitSize, func(in input) (bool, error) {
+		if s.format != "csv" {
+			return false, nil
+		}
+		return in.hasQuote(ctx, s.roots)
+	})
+}
