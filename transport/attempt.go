@@ -22,6 +22,7 @@ type attempt struct {
 		outs  map[Address]*remoteOut
 		ins   map[Address]*remoteIn
 		acks  map[weir.TaskID]bool // sending tasks whose acks are subscribed
+		data  map[weir.TaskID]bool // receiving tasks whose frames are subscribed
 		subs  []*nats.Subscription
 		gone  bool
 	}
@@ -33,6 +34,7 @@ func newAttempt(n *Network, job weir.JobID, id weir.AttemptID) *attempt {
 	a.mu.outs = map[Address]*remoteOut{}
 	a.mu.ins = map[Address]*remoteIn{}
 	a.mu.acks = map[weir.TaskID]bool{}
+	a.mu.data = map[weir.TaskID]bool{}
 	return a
 }
 
@@ -105,26 +107,24 @@ func (a *attempt) subscribe(to weir.TaskID, ins []*remoteIn) error {
 	return nil
 }
 
-// addIns registers ins. The caller holds mu.
+// addIns registers ins and listens for the frames of their task, once however often
+// it opens inputs: a second subscription would bring every frame twice. The caller
+// holds mu.
 func (a *attempt) addIns(to weir.TaskID, ins []*remoteIn) error {
 	if a.mu.gone {
 		return errReleased(ins[0].id)
 	}
-	byAddr := make(map[Address]*remoteIn, len(ins)) // never changes: read without lock
 	for _, in := range ins {
-		if a.mu.ins[in.addr] != nil || byAddr[in.addr] != nil {
+		if a.mu.ins[in.addr] != nil {
 			return errTaken("receiving", in.id)
 		}
-		byAddr[in.addr] = in
+		a.mu.ins[in.addr] = in
 	}
-	err := a.listen(a.net.names.dataTo(a.job, a.id, to), func(m *nats.Msg) { a.net.handleData(byAddr, m) })
-	if err != nil {
-		return err
+	if a.mu.data[to] {
+		return nil
 	}
-	for addr, in := range byAddr {
-		a.mu.ins[addr] = in
-	}
-	return nil
+	a.mu.data[to] = true
+	return a.listen(a.net.names.dataTo(a.job, a.id, to), a.handleData)
 }
 
 // listen subscribes without the client's limits: credit bounds what waits. The
@@ -136,6 +136,26 @@ func (a *attempt) listen(subject string, handle nats.MsgHandler) error {
 	}
 	a.mu.subs = append(a.mu.subs, sub)
 	return sub.SetPendingLimits(-1, -1)
+}
+
+// handleData runs on the goroutine of a task's data subscription.
+func (a *attempt) handleData(m *nats.Msg) {
+	for rest := m.Data; len(rest) > 0; {
+		f, after, err := decodeFrame(rest)
+		if err != nil {
+			a.net.damaged(m.Subject, err)
+			return
+		}
+		rest = after
+		a.mu.Lock()
+		in := a.mu.ins[f.addr]
+		a.mu.Unlock()
+		if in == nil || f.kind == kindAck {
+			a.net.stats.foreign.Add(1) // T6
+			continue
+		}
+		in.handle(&f)
+	}
 }
 
 // handleAck runs on the goroutine of an ack subscription.

@@ -14,11 +14,13 @@ import (
 
 const (
 	firstTry    = 500 * time.Millisecond // an answer is waited for so long, then doubled
-	longestTry  = 4 * time.Second        // up to this, before the message is repeated
+	longestTry  = 2 * time.Second        // up to this, before the message is repeated
 	betweenAsk  = 50 * time.Millisecond  // between tries that failed at once
 	absentAfter = 2 * time.Second        // "no responders" for so long ends a Request
 	askLimit    = 30 * time.Second       // of a Request whose context has no deadline
-	pingLimit   = time.Second            // of a Ping whose context has no deadline
+	pingLimit   = time.Second            // of a Ping; after it there is silence
+
+	heartbeatsWait = 1024 // heartbeats that wait to be handled
 )
 
 // A Control carries commands from servers to workers and reports from workers to
@@ -167,16 +169,13 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // Ping asks worker for its incarnation, once. weir.ErrNotFound: nobody listens
 // there; weir.ErrConflict: our own connection is down; context.DeadlineExceeded:
-// silence. Without a deadline in ctx it waits for 1 s.
+// silence for 1 s, or until ctx ended.
 func (c *Control) Ping(ctx context.Context, worker weir.WorkerID) (string, error) {
 	if err := checkToken("worker", string(worker)); err != nil {
 		return "", err
 	}
-	if _, limited := ctx.Deadline(); !limited {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, pingLimit)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, pingLimit)
+	defer cancel()
 	reply, err := c.link.nc.RequestWithContext(ctx, c.names.ping(worker), nil)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
@@ -210,21 +209,26 @@ func (c *Control) Heartbeat(ctx context.Context, body []byte) error {
 }
 
 // Heartbeats calls handle with the body of every heartbeat until ctx ends, one at a
-// time.
+// time and on the caller's goroutine. Where handle is too slow, heartbeats are lost.
 func (c *Control) Heartbeats(ctx context.Context, handle func(body []byte)) error {
-	sub, err := c.link.nc.Subscribe(c.names.heartbeat(), func(m *nats.Msg) {
-		msg, err := decodeMessage(m.Data)
-		if err != nil {
-			c.opts.Log.Warn("message dropped", "subject", m.Subject, "err", err)
-			return
-		}
-		handle(msg.Body)
-	})
+	msgC := make(chan *nats.Msg, heartbeatsWait)
+	sub, err := c.link.nc.ChanSubscribe(c.names.heartbeat(), msgC)
 	if err != nil {
 		return fmt.Errorf("listen for heartbeats: %w", err)
 	}
-	<-ctx.Done()
-	return unsubscribe(sub)
+	for {
+		select {
+		case m := <-msgC:
+			msg, err := decodeMessage(m.Data)
+			if err != nil {
+				c.opts.Log.Warn("message dropped", "subject", m.Subject, "err", err)
+				continue
+			}
+			handle(msg.Body)
+		case <-ctx.Done():
+			return unsubscribe(sub)
+		}
+	}
 }
 
 // unsubscribe ends a subscription whose connection may be gone already.

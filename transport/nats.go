@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -85,7 +87,7 @@ func connect(ctx context.Context, opts Options, role string) (*link, error) {
 		}),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("connect to NATS at %s: %w; is it running, and is the URL right?", opts.URL, err)
+		return nil, fmt.Errorf("connect to NATS at %s: %w; is it running, and is the URL right?", redacted(opts.URL), err)
 	}
 	l.nc = nc
 	settle()
@@ -94,6 +96,17 @@ func connect(ctx context.Context, opts Options, role string) (*link, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// redacted hides passwords in a list of URLs.
+func redacted(urls string) string {
+	all := strings.Split(urls, ",")
+	for i, one := range all {
+		if u, err := url.Parse(strings.TrimSpace(one)); err == nil {
+			all[i] = u.Redacted()
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 func subjectOf(sub *nats.Subscription) string {

@@ -3,6 +3,7 @@ package transport_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -117,16 +118,33 @@ func TestConnectionsCut(t *testing.T) {
 	}
 }
 
-// TestReceiverAway: the receiver is cut off until the sender has used up its credit.
+// TestReceiverAway: the receiver is cut off, or its connection stalls, until the sender
+// has used up its credit.
 func TestReceiverAway(t *testing.T) {
 	t.Parallel()
-	b := openBroken(t, startServer(t))
+	t.Run("refused", func(t *testing.T) {
+		t.Parallel()
+		b := openBroken(t, startServer(t))
+		away(t, b, b.toProxy.Refuse, b.toProxy.Accept)
+		if b.from.Stats().Resent == 0 {
+			t.Error("nothing was sent again, so nothing was lost: the test tests nothing")
+		}
+	})
+	t.Run("stalled", func(t *testing.T) {
+		t.Parallel()
+		b := openBroken(t, startServer(t))
+		away(t, b, b.toProxy.Stall, b.toProxy.Resume)
+	})
+}
+
+func away(t *testing.T, b broken, leave, comeBack func()) {
+	t.Helper()
 	l := transporttest.Open(t, b.from, b.to, false)
 	l.Send(t, transporttest.Records(0, 1000, false))
-	b.toProxy.Refuse()
+	leave()
 	sent := 1
 	for ; ; sent++ {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		err := l.Out.Send(ctx, transporttest.Records(sent, 1000, false))
 		cancel()
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -136,12 +154,12 @@ func TestReceiverAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.toProxy.Accept()
+	if sent < 200 {
+		t.Errorf("blocked after %d frames", sent)
+	}
+	comeBack()
 	for n := range sent {
 		transporttest.Check(t, l.Next(t), n, 1000, false)
-	}
-	if b.from.Stats().Resent == 0 {
-		t.Error("nothing was sent again, so nothing was lost: the test tests nothing")
 	}
 }
 
@@ -163,18 +181,43 @@ func TestServerRestart(t *testing.T) {
 	s.Stop()
 }
 
-// TestStalledConnection: bytes stop flowing while the connection stays open.
-func TestStalledConnection(t *testing.T) {
+// TestForeignAndDamaged: messages on the right subject that are not the channel's own.
+func TestForeignAndDamaged(t *testing.T) {
 	t.Parallel()
-	b := openBroken(t, startServer(t))
-	stalled := false
-	stream(t, b, 600, 1000, func(int) {
-		if stalled = !stalled; stalled {
-			b.toProxy.Stall()
-			return
+	s := startServer(t)
+	from, to := network(t, s.URL()), network(t, s.URL())
+	nc := observer(t, s.URL())
+	heard, err := nc.SubscribeSync("weir.default.d.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	older := transporttest.Open(t, from, to, false)
+	older.Send(t, transporttest.Records(0, 10, false))
+	older.Next(t)
+	l := transporttest.Open(t, from, to, false)
+	subject := fmt.Sprintf("weir.default.d.%s.%v.1_2.0_3", l.Job, l.Attempt)
+	msg, err := heard.NextMsg(transporttest.Patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range [][]byte{msg.Data, []byte("no frame"), msg.Data[:20], nil} {
+		if err := nc.Publish(subject, data); err != nil {
+			t.Fatal(err)
 		}
-		b.toProxy.Resume()
-	})
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 10 {
+		l.Send(t, transporttest.Records(n, 10, false))
+		transporttest.Check(t, l.Next(t), n, 10, false)
+	}
+	if got := to.Stats(); got.Foreign != 1 || got.Damaged != 2 {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestFrameTooLarge(t *testing.T) {
@@ -201,8 +244,8 @@ func TestNoNATS(t *testing.T) {
 	if !errors.Is(err, weir.ErrInvalid) {
 		t.Errorf("remote channel without NATS: %v", err)
 	}
-	_, err = transport.OpenNetwork(t.Context(), transport.Options{URL: "nats://127.0.0.1:1", Name: "test"})
-	if err == nil || !strings.Contains(err.Error(), "connect to NATS at nats://127.0.0.1:1") {
+	_, err = transport.OpenNetwork(t.Context(), transport.Options{URL: "nats://me:secret@127.0.0.1:1", Name: "test"})
+	if err == nil || !strings.Contains(err.Error(), "connect to NATS at nats://me:xxxxx@127.0.0.1:1: ") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -216,12 +259,22 @@ func TestServerPortTaken(t *testing.T) {
 	}
 }
 
-func BenchmarkNATS(b *testing.B)  { benchmark(b, false, 64<<10, 256<<10) }
+func BenchmarkNATS(b *testing.B)  { benchmark(b, false, 100, 64<<10, 256<<10) }
 func BenchmarkLocal(b *testing.B) { benchmark(b, true, 64<<10) }
+
+// BenchmarkLatency sends small frames one at a time: what a barrier costs per exchange.
+func BenchmarkLatency(b *testing.B) {
+	url := startServer(b).URL()
+	l := transporttest.Open(b, network(b, url), network(b, url), false)
+	for range b.N {
+		l.Send(b, weir.Frame{Kind: weir.FrameBarrier})
+		l.Next(b)
+	}
+}
 
 func benchmark(b *testing.B, local bool, sizes ...int) {
 	for _, size := range sizes {
-		b.Run(strconv.Itoa(size>>10)+"KiB", func(b *testing.B) {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			url := ""
 			if !local {
 				url = startServer(b).URL()

@@ -37,7 +37,8 @@ type Network struct {
 	pool  sync.Pool
 	stats counters
 
-	kickC  chan struct{} // capacity 1: Run has to look again
+	flushC chan struct{} // capacity 1: some channel is dirty
+	kickC  chan struct{} // capacity 1: a deadline or a share has changed
 	start  time.Time
 	wakeAt atomic.Int64 // when Run looks next, in nanoseconds after start
 
@@ -69,7 +70,8 @@ func OpenNetwork(ctx context.Context, opts Options) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{opts: opts, names: names, kickC: make(chan struct{}, 1), start: time.Now()}
+	n := &Network{opts: opts, names: names, start: time.Now()}
+	n.flushC, n.kickC = make(chan struct{}, 1), make(chan struct{}, 1)
 	n.wakeAt.Store(math.MaxInt64)
 	n.pool.New = func() any { return new(Buffer) }
 	n.mu.attempts = map[attemptKey]*attempt{}
@@ -112,7 +114,8 @@ func (n *Network) Outbound(job weir.JobID, id weir.AttemptID, ch weir.ChannelID,
 	return a.remoteOutbound(ch)
 }
 
-// Inbound creates the receiving ends of the channels chs of task to, in their order.
+// Inbound creates the receiving ends of the channels chs of task to, in their order; a
+// task may also ask for them one by one.
 // local has an entry for each: whether the sending task runs in this process. When a
 // frame becomes available on any of them, wakeC, of capacity 1, gets a value unless it
 // holds one. Errors are as those of Outbound; after one, the attempt has to be
@@ -201,19 +204,21 @@ func (n *Network) Run(ctx context.Context) error {
 	timer := time.NewTimer(idleWake)
 	defer timer.Stop()
 	for {
-		n.flush()
-		n.wakeAt.Store(math.MaxInt64) // every deadline set from here on kicks
-		next := n.tick()
-		n.wakeAt.Store(int64(next.Sub(n.start)))
-		timer.Reset(time.Until(next))
 		select {
 		case <-ctx.Done():
 			n.close()
 			return nil
+		case <-n.flushC:
+			n.flush()
+			continue
 		case <-alertC:
 		case <-n.kickC:
 		case <-timer.C:
 		}
+		n.wakeAt.Store(math.MaxInt64) // every deadline set from here on kicks
+		next := n.tick()
+		n.wakeAt.Store(int64(next.Sub(n.start)))
+		timer.Reset(time.Until(next))
 	}
 }
 
@@ -233,7 +238,7 @@ func (n *Network) flushSoon(out *remoteOut) {
 	n.mu.Lock()
 	n.mu.dirty = append(n.mu.dirty, out)
 	n.mu.Unlock()
-	wake(n.kickC)
+	wake(n.flushC)
 }
 
 // tick gives every channel its due events and returns when to do it again.

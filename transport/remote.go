@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"weir"
 )
 
@@ -298,23 +296,6 @@ func (in *remoteIn) release() {
 	defer in.mu.Unlock()
 	in.mu.gone = true
 	in.mu.queue = frameQueue{}
-}
-
-// handleData runs on the goroutine of a task's subscription.
-func (n *Network) handleData(ins map[Address]*remoteIn, m *nats.Msg) {
-	for rest := m.Data; len(rest) > 0; {
-		f, after, err := decodeFrame(rest)
-		if err != nil {
-			n.damaged(m.Subject, err)
-			return
-		}
-		rest = after
-		if in := ins[f.addr]; in != nil && f.kind != kindAck {
-			in.handle(&f)
-			continue
-		}
-		n.stats.foreign.Add(1) // T6
-	}
 }
 
 // damaged notes a message that cannot be read; its frames will be sent again (T5).

@@ -14,6 +14,9 @@ import (
 	"weir"
 )
 
+// serviceName is what `nats micro ls` shows; metadata tell workers apart.
+const serviceName = "weir"
+
 const (
 	handlersMost = 64       // requests that one Serve runs at a time
 	answersKept  = 1024     // for requests that are repeated late
@@ -24,15 +27,15 @@ const (
 // it. It may be called by several goroutines at a time.
 type Handler = func(ctx context.Context, kind string, body []byte) ([]byte, error)
 
-// Serve takes the commands for worker until ctx ends and all running handlers have
-// returned. A command runs once per id, whatever is repeated (T8). Pings are answered
+// Serve takes the commands for worker (or for a server, by the name it gives itself)
+// until ctx ends and all running handlers have returned. A command runs once per id, whatever is repeated (T8). Pings are answered
 // with incarnation, even while handlers are busy. Both show in `nats micro ls`.
 func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation string, handler Handler) error {
 	if err := checkToken("worker", string(worker)); err != nil {
 		return err
 	}
 	svc, err := micro.AddService(c.link.nc, micro.Config{
-		Name: "weir-worker", Version: "1.0.0", Description: "a worker of Weir: runs tasks",
+		Name: serviceName, Version: "1.0.0", Description: "a process of Weir that takes commands",
 		Metadata:           map[string]string{"worker": string(worker), "incarnation": incarnation},
 		QueueGroupDisabled: true,
 	})

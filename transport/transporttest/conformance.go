@@ -233,11 +233,12 @@ func testHeld(t *testing.T, s Setup) {
 	free := *held
 	second := Channel()
 	second.Edge++
-	ins, err := to.Inbound(held.Job, held.Attempt, Channel().To, []weir.ChannelID{Channel(), second}, []bool{s.Local, s.Local}, held.WakeC)
+	held.In = held.OpenIn(t, to, s.Local)
+	ins, err := to.Inbound(held.Job, held.Attempt, second.To, []weir.ChannelID{second}, []bool{s.Local}, held.WakeC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	held.In, free.In = ins[0], ins[1]
+	free.In = ins[0]
 	held.Out = held.OpenOut(t, from, s.Local)
 	if free.Out, err = from.Outbound(held.Job, held.Attempt, second, s.Local); err != nil {
 		t.Fatal(err)
