@@ -91,10 +91,11 @@ func endAttempt(ctx context.Context, tx *sql.Tx, j weir.Job, by string, failure 
 
 // SetStatus moves the job to a status, with the failure that caused it (nil clears
 // it), and records the attempt's times and an event in the same transaction. A
-// transition that Status.CanBecome forbids is weir.ErrConflict.
+// transition that Status.CanBecome forbids is weir.ErrConflict, and so is
+// SCHEDULING, which only BeginAttempt gives.
 func (s *Store) SetStatus(ctx context.Context, fence weir.Fence, to weir.Status, failure *weir.Failure) error {
 	return s.decide(ctx, "set status", fence, func(ctx context.Context, tx *sql.Tx, j weir.Job) error {
-		if !j.Status.CanBecome(to) {
+		if !j.Status.CanBecome(to) || to == weir.StatusScheduling {
 			return conflict("job %q is %s: it cannot become %s", j.Name, j.Status, to)
 		}
 		ended := ""

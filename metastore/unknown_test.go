@@ -1,0 +1,186 @@
+package metastore_test
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/metastore"
+	"weir/metastore/postgrestest"
+)
+
+// What a cutter does with the next COMMIT.
+const (
+	pass    int32 = iota
+	forward       // the server gets it; its answer does not come back
+	swallow       // the server never gets it
+)
+
+// A cutter stands between a client and PostgreSQL and cuts the connection at COMMIT.
+type cutter struct {
+	net.Listener
+	next atomic.Int32
+	cuts atomic.Int32
+}
+
+func newCutter(t *testing.T) *cutter {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutter{Listener: l}
+	done := make(chan struct{})
+	go func() { defer close(done); c.serve() }()
+	t.Cleanup(func() { l.Close(); <-done })
+	return c
+}
+
+func (c *cutter) serve() {
+	for {
+		client, err := c.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("unix", postgrestest.Socket())
+		if err != nil {
+			client.Close()
+			continue
+		}
+		var cut atomic.Bool
+		go func() { // the answers
+			buf := make([]byte, 64<<10)
+			for {
+				n, err := server.Read(buf)
+				if err != nil || cut.Load() {
+					break
+				}
+				client.Write(buf[:n])
+			}
+			client.Close()
+			server.Close()
+		}()
+		go c.requests(client, server, &cut)
+	}
+}
+
+func (c *cutter) requests(client, server net.Conn, cut *atomic.Bool) {
+	defer server.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		if bytes.Contains(buf[:n], []byte("commit\x00")) {
+			if what := c.next.Swap(pass); what != pass {
+				c.cuts.Add(1)
+				cut.Store(true)
+				if what == forward {
+					server.Write(buf[:n])
+				}
+				client.Close()
+				if what == forward { // the server works on
+					server.Read(buf)
+				}
+				return
+			}
+		}
+		server.Write(buf[:n])
+	}
+}
+
+func (c *cutter) open(t *testing.T) *metastore.Store {
+	t.Helper()
+	direct := postgrestest.Database(t)
+	open(t, direct)
+	u, err := url.Parse(direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := metastore.Open(t.Context(), "postgres://postgres@"+c.Addr().String()+u.Path+"?sslmode=disable", metastore.Options{Timeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// TestUnknownOutcome cuts the connection at the COMMIT of each deciding method: the
+// answer must be what became of the transaction.
+func TestUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	c := newCutter(t)
+	s := c.open(t)
+	var job weir.Job
+	var id weir.CheckpointID
+	fence := func() weir.Fence { return weir.Fence{Job: job.ID, Attempt: job.Attempt, Term: job.Term} }
+	record := func() checkpoint.Record {
+		return checkpoint.Record{ID: id, Type: checkpoint.TypeCheckpoint, Status: checkpoint.StatusFailed}
+	}
+	ctx := t.Context()
+	steps := []struct {
+		name string
+		do   func() error
+		done func(weir.Job) bool
+	}{
+		{"begin attempt", func() (err error) {
+			j, err := s.BeginAttempt(ctx, job.ID, job.Attempt, job.Term)
+			if err == nil {
+				job = j
+			}
+			return err
+		}, func(j weir.Job) bool { return j.Status == weir.StatusScheduling }},
+		{"running", func() error { return s.SetStatus(ctx, fence(), weir.StatusRunning, nil) }, func(j weir.Job) bool { return j.Status == weir.StatusRunning }},
+		{"take over", func() error {
+			j, err := s.TakeOver(ctx, fence(), 7)
+			if err == nil {
+				job = j
+			}
+			return err
+		}, func(j weir.Job) bool { return j.Term == 7 }},
+		{"begin checkpoint", func() (err error) {
+			got, err := s.BeginCheckpoint(ctx, fence(), record())
+			if err == nil {
+				id = got
+			}
+			return err
+		}, func(j weir.Job) bool { return j.LastCheckpoint == 1 }},
+		{"complete checkpoint", func() error { return s.CompleteCheckpoint(ctx, fence(), record(), true) }, func(j weir.Job) bool { return j.Base.Checkpoint == 1 }},
+		{"wish", func() error {
+			_, err := s.SetDesired(ctx, job.ID, []weir.Status{weir.StatusRunning}, weir.Wish{Desired: weir.DesiredCanceled})
+			return err
+		}, func(j weir.Job) bool { return j.Desired == weir.DesiredCanceled }},
+		{"canceled", func() error { return s.SetStatus(ctx, fence(), weir.StatusCanceled, nil) }, func(j weir.Job) bool { return j.Status == weir.StatusCanceled }},
+	}
+	for _, what := range []int32{swallow, forward} { // a creation is tried again: it succeeds either way
+		c.next.Store(what)
+		j := weir.Job{ID: weir.NewJobID(), Name: map[int32]string{swallow: "a", forward: "b"}[what], Desired: weir.DesiredRunning, Status: weir.StatusCreated}
+		var err error
+		if job, err = s.CreateJob(ctx, j, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range steps {
+		c.next.Store(swallow)
+		err := step.do()
+		now, jerr := s.Job(ctx, "b")
+		if err == nil || errors.Is(err, weir.ErrStale) || jerr != nil || step.done(now) {
+			t.Fatalf("%s, COMMIT lost on its way: %v, %+v, %v", step.name, err, now, jerr)
+		}
+		c.next.Store(forward)
+		err = step.do()
+		now, jerr = s.Job(ctx, "b")
+		if err != nil || jerr != nil || !step.done(now) {
+			t.Fatalf("%s, answer to COMMIT lost: %v, %+v, %v", step.name, err, now, jerr)
+		}
+	}
+	if got := c.cuts.Load(); got != int32(2+2*len(steps)) {
+		t.Fatalf("%d connections were cut", got)
+	}
+}
