@@ -65,7 +65,7 @@ func referenceValue(v any, c plan.Column) (string, bool) {
 var fuzzTable = plan.Table{Name: "t", Format: "json", Columns: []plan.Column{col("k", text), col("n", bigint), col("x", double)}}
 
 // compare checks one line against encoding/json.
-func compare(tb testing.TB, line []byte) {
+func compare(tb fatal, line []byte) {
 	got, f := decodeAll(tb, reading(fuzzTable), string(line))
 	want, ok := reference(line)
 	switch {

@@ -45,6 +45,13 @@ func reading(t plan.Table, columns ...int) *plan.SourceSpec {
 	return &plan.SourceSpec{Table: t, Read: columns, Bounded: true}
 }
 
+// A fatal is a test of any kind.
+type fatal interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // window puts text into a buffer as a reader would.
 func window(text string) []byte {
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -54,7 +61,7 @@ func window(text string) []byte {
 }
 
 // decodeAll decodes a whole text; rows are shown one a line.
-func decodeAll(tb testing.TB, spec *plan.SourceSpec, body string) (string, *fault) {
+func decodeAll(tb fatal, spec *plan.SourceSpec, body string) (string, *fault) {
 	tb.Helper()
 	r, err := newRows(spec)
 	if err != nil {
@@ -85,7 +92,7 @@ func decodeAll(tb testing.TB, spec *plan.SourceSpec, body string) (string, *faul
 	return out.String(), nil
 }
 
-// show lists a batch's rows; texts are quoted, so that '' and NULL differ.
+// show lists a batch's rows; texts are quoted, so that ” and NULL differ.
 func show(b *batch.Batch, spec *plan.SourceSpec) string {
 	var s strings.Builder
 	for row := range b.Len {
@@ -136,7 +143,7 @@ func setupOf(spec *plan.SourceSpec, root string, subtask, parallelism int) exec.
 }
 
 // drain reads a source to its end.
-func drain(tb testing.TB, s exec.Source, spec *plan.SourceSpec) (string, error) {
+func drain(tb fatal, s exec.Source, spec *plan.SourceSpec) (string, error) {
 	tb.Helper()
 	var out strings.Builder
 	for {
@@ -155,7 +162,7 @@ func drain(tb testing.TB, s exec.Source, spec *plan.SourceSpec) (string, error) 
 }
 
 // snapshots gathers the state of sources as a task would.
-func snapshots(tb testing.TB, sources ...exec.Source) []json.RawMessage {
+func snapshots(tb fatal, sources ...exec.Source) []json.RawMessage {
 	tb.Helper()
 	var list []json.RawMessage
 	for _, s := range sources {
