@@ -46,6 +46,9 @@ func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation s
 	hello, err := json.Marshal(pong{Version: messageVersion, Worker: string(worker), Incarnation: incarnation})
 	if err == nil {
 		err = svc.AddEndpoint("ping", micro.HandlerFunc(func(r micro.Request) {
+			if ctx.Err() != nil {
+				return // this incarnation is over
+			}
 			if err := r.Respond(hello); err != nil {
 				c.opts.Log.Warn("ping not answered", "err", err)
 			}
@@ -59,15 +62,27 @@ func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation s
 	if err == nil {
 		<-ctx.Done()
 	}
-	stopErr := svc.Stop()
+	err = errors.Join(err, c.stop(svc))
 	d.wait()
-	if stopErr != nil && errors.Is(stopErr, nats.ErrConnectionClosed) {
-		stopErr = nil
-	}
-	if err := errors.Join(err, stopErr); err != nil {
+	if err != nil {
 		return fmt.Errorf("serve worker %s: %w", worker, err)
 	}
 	return nil
+}
+
+// stop ends a service; where the connection allows, the NATS server has then
+// forgotten it.
+func (c *Control) stop(svc micro.Service) error {
+	err := svc.Stop()
+	if errors.Is(err, nats.ErrConnectionClosed) {
+		return nil
+	}
+	if err == nil && c.Connected() {
+		if flushErr := c.link.nc.FlushTimeout(pingLimit); flushErr != nil {
+			c.opts.Log.Warn("service ended without confirmation", "err", flushErr)
+		}
+	}
+	return err
 }
 
 // ServeReports takes the reports of workers until ctx ends and all running handlers
