@@ -77,6 +77,7 @@ func isRowError(err error) bool {
 // taskError turns what ended a task's loop into what its Run returns.
 func (t *Task) taskError(err error) *TaskError {
 	subtask := t.id.Subtask
+	locate(err)
 	f := weir.Failure{Reason: ReasonOperator, Subtask: &subtask, Worker: t.worker, Message: err.Error()}
 	var marked *opError
 	if errors.As(err, &marked) {

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"weir/checkpoint"
 )
@@ -12,9 +13,8 @@ import (
 func (w *uploader) write(ctx context.Context, u *upload) error {
 	for _, c := range u.cuts {
 		op := c.node.setup.Operator.ID
-		handles, err := c.cut.Write(ctx, w.blobs, func(n int) string {
-			return checkpoint.StateKey(w.task.job, w.task.attempt, op, c.node.setup.Subtask, u.id, n)
-		})
+		first := checkpoint.StateKey(w.task.job, w.task.attempt, op, c.node.setup.Subtask, u.id, 0)
+		handles, err := c.cut.Write(ctx, w.blobs, strings.TrimSuffix(first, "0"))
 		if err != nil {
 			return fmt.Errorf("store %s/%d: %w", op, c.node.setup.Subtask, err)
 		}

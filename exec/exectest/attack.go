@@ -149,9 +149,11 @@ func (r *attack) open(n int) {
 				Operator: o, Input: input, Subtask: sub, Parallelism: n, MaxParallelism: attackGroups,
 				State: state.New(state.Options{MaxParallelism: attackGroups, KeyGroups: groups}), Logger: slog.New(slog.DiscardHandler),
 			}
+			var handles []checkpoint.Handle
 			for _, saved := range r.saved {
-				r.must(setup.State.Restore(context.Background(), r.blobs, share(saved[i:i+1], groups)[0].Keyed))
+				handles = append(handles, share(saved[i:i+1], groups)[0].Keyed...)
 			}
+			r.must(setup.State.Restore(context.Background(), r.blobs, handles))
 			op, err := op.Open(context.Background(), setup)
 			r.must(err)
 			s.setups, s.ops = append(s.setups, setup), append(s.ops, op)
@@ -171,9 +173,7 @@ func (r *attack) restore(n int) {
 		var snap []checkpoint.OperatorSnapshot
 		for i, setup := range s.setups {
 			cut := setup.State.Cut()
-			handles, err := cut.Write(context.Background(), r.blobs, func(n int) string {
-				return fmt.Sprintf("%d/%d/%d/%d", r.round, sub, i, n)
-			})
+			handles, err := cut.Write(context.Background(), r.blobs, fmt.Sprintf("%d/%d/%d/", r.round, sub, i))
 			r.must(err)
 			cut.Release()
 			snap = append(snap, checkpoint.OperatorSnapshot{Operator: setup.Operator.ID, Keyed: handles})

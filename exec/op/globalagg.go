@@ -118,14 +118,14 @@ func (a *globalAgg) touch(slot int, row int32, fresh bool) {
 	}
 	a.stamps[slot] = a.epoch
 	a.touched = append(a.touched, touch{slot, row, fresh})
-	a.old = append(a.old, a.table.Words(slot)...)
+	a.old = append(a.old, a.table.ReadWords(slot)...)
 }
 
 // emitChanges emits +I for new groups and -U, +U for those whose words differ.
 func (a *globalAgg) emitChanges(b *batch.Batch, out exec.Collector) error {
 	to := a.pool.Get()
 	for i, t := range a.touched {
-		old, now := a.old[i*a.words:(i+1)*a.words], a.table.Words(t.slot)
+		old, now := a.old[i*a.words:(i+1)*a.words], a.table.ReadWords(t.slot)
 		kind := batch.Insert
 		if !t.fresh {
 			if slices.Equal(old, now) {
@@ -199,7 +199,7 @@ func (a *globalAgg) End(out exec.Collector) error {
 		if _, failed = batch.DecodeKey(a.table.Key(slot), to.Columns[:len(a.keys)]); failed != nil {
 			return false
 		}
-		if failed = a.endRow(to, a.table.Words(slot), batch.Insert); failed != nil {
+		if failed = a.endRow(to, a.table.ReadWords(slot), batch.Insert); failed != nil {
 			return false
 		}
 		if to.Len >= batch.Target {

@@ -97,7 +97,7 @@ func (v *view) read(t *state.Table, q exec.Query) (exec.Page, error) {
 	var found []candidate
 	var failed error
 	t.Range(func(slot int) bool {
-		n := t.Words(slot)[0]
+		n := t.ReadWords(slot)[0]
 		page.Total += int64(n)
 		sort, err := v.sortKey(order, t.Key(slot), t.Blob(slot))
 		if err != nil {

@@ -135,7 +135,7 @@ func (r *result) total() int64 {
 	}
 	var n int64
 	r.table.Range(func(slot int) bool {
-		n += int64(r.table.Words(slot)[0])
+		n += int64(r.table.ReadWords(slot)[0])
 		return true
 	})
 	return n

@@ -1,0 +1,204 @@
+package exec_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/checkpoint/blob"
+	"weir/exec"
+	"weir/exec/exectest"
+
+	"weir/exec/source"
+	"weir/planner"
+	"weir/planner/plan"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the queries answer into their golden files")
+
+// TestQueries runs each testdata/queries/*.sql three ways, against one golden file:
+// straight; at parallelism 2 with checkpoints, and stopped; resumed at 3. A script
+// brings its input: "-- file NAME" begins a file, "--|" each line of it.
+func TestQueries(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob("testdata/queries/*.sql")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no queries: %v", err)
+	}
+	for _, path := range scripts {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".sql"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := &query{golden: strings.TrimSuffix(path, ".sql") + ".golden", script: string(text)}
+			q.test(t)
+		})
+	}
+}
+
+// A query is a script under test.
+type query struct {
+	script string
+	golden string
+}
+
+// A site is a folder with the script's input, its output, and its plan.
+type site struct {
+	dir   string
+	graph *plan.Graph
+	blobs blob.Store
+}
+
+func (q *query) test(t *testing.T) {
+	straight, err := q.site(t)
+	if err != nil {
+		q.check(t, "refused", "refused: "+err.Error()+"\n")
+		return
+	}
+	job := exectest.Start(t, straight.config(1, nil, &exectest.Stepper{}, 1<<30))
+	q.check(t, "straight", straight.finish(t, job))
+	for _, steps := range []int{0, 1, 5} {
+		s, err := q.site(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshot, failed := s.stopped(t, steps)
+		if failed != "" {
+			q.check(t, fmt.Sprintf("within %d batches", steps), failed)
+			continue
+		}
+		c := s.config(3, snapshot, &exectest.Stepper{}, 1<<30)
+		c.Encode, c.Attempt = true, 2
+		q.check(t, fmt.Sprintf("resumed after %d batches", steps), s.finish(t, exectest.Start(t, c)))
+	}
+}
+
+// stopped runs the job at parallelism 2 with a checkpoint after every batch, and kills
+// it after so many of them; failed says that it failed by itself before.
+func (s *site) stopped(t *testing.T, steps int) (snapshot *exectest.Snapshot, failed string) {
+	t.Helper()
+	stepper := &exectest.Stepper{}
+	job := exectest.Start(t, s.config(2, nil, stepper, 0))
+	snapshot, err := job.Checkpoint()
+	for range steps {
+		stepper.Allow(1)
+		if err == nil {
+			snapshot, err = job.Checkpoint()
+		}
+	}
+	if err != nil {
+		return nil, s.failure(t, job, err)
+	}
+	stepper.Allow(3) // rows that are lost with the job
+	job.Kill()
+	return snapshot, ""
+}
+
+// failure gives the message of a job that failed by a fault of its input.
+func (s *site) failure(t *testing.T, job *exectest.Job, err error) string {
+	t.Helper()
+	failure, restart := job.Failure()
+	if failure == nil || restart {
+		t.Fatal(err)
+	}
+	return "failed: " + strings.ReplaceAll(failure.Message, s.dir, "${dir}") + "\n"
+}
+
+func (s *site) config(parallelism int, from *exectest.Snapshot, stepper *exectest.Stepper, allow int) exectest.Config {
+	stepper.Allow(allow)
+	return exectest.Config{
+		Graph: s.graph, Parallelism: parallelism, From: from, Blobs: s.blobs, Files: []string{s.dir},
+		Openers: exec.Openers{Source: stepper.Open(source.Open)},
+	}
+}
+
+// finish runs a job to its end and gives its answer.
+func (s *site) finish(t *testing.T, job *exectest.Job) string {
+	t.Helper()
+	if _, err := job.Finish(); err != nil {
+		return s.failure(t, job, err)
+	}
+	lines, err := s.answer(job)
+	if err := errors.Join(err, job.Close()); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(lines)
+	return strings.Join(append(lines, ""), "\n")
+}
+
+// answer gives the rows of the result, or the lines of the files below out.
+func (s *site) answer(job *exectest.Job) ([]string, error) {
+	var lines []string
+	if s.graph.Result != nil {
+		page, err := job.Read(exec.Query{})
+		for _, r := range page.Rows {
+			lines = append(lines, string(r.JSON))
+		}
+		return lines, err
+	}
+	err := filepath.WalkDir(filepath.Join(s.dir, "out"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if text := strings.TrimSuffix(string(data), "\n"); text != "" {
+			lines = append(lines, strings.Split(text, "\n")...)
+		}
+		return err
+	})
+	return lines, err
+}
+
+// site writes the script's files into a fresh folder and plans it there.
+func (q *query) site(t *testing.T) (*site, error) {
+	t.Helper()
+	s := &site{dir: t.TempDir(), blobs: blob.NewMemory()}
+	var name string
+	files := map[string]string{}
+	for _, line := range strings.Split(q.script, "\n") {
+		if file, ok := strings.CutPrefix(line, "-- file "); ok {
+			name = file
+			files[name] = ""
+		} else if text, ok := strings.CutPrefix(line, "--|"); ok {
+			files[name] += text + "\n"
+		}
+	}
+	for name, text := range files {
+		path := filepath.Join(s.dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := planner.Plan(strings.ReplaceAll(q.script, "${dir}", s.dir), nil, planner.Options{MaxParallelism: 64})
+	if err != nil {
+		return nil, err
+	}
+	s.graph = p.Graph
+	return s, nil
+}
+
+func (q *query) check(t *testing.T, how, got string) {
+	t.Helper()
+	if *rewrite && (how == "straight" || how == "refused") {
+		if err := os.WriteFile(q.golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(q.golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", how, diff)
+	}
+}
