@@ -1,5 +1,79 @@
-// Package state keeps the keyed state of one operator's subtask.
 package state
 
-// A Store is the keyed state of one operator's subtask.
-type Store struct{}
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"weir"
+)
+
+// Options say which part of the key space a store holds.
+type Options struct {
+	MaxParallelism int                // 0: weir.DefaultMaxParallelism
+	KeyGroups      weir.KeyGroupRange // empty: all groups
+}
+
+// A Layout is what a table keeps for each key.
+type Layout struct {
+	Words int  // number of 64-bit words
+	Blob  bool // a byte string too
+}
+
+// A Store is the keyed state of one operator's subtask. The task's loop owns it.
+type Store struct {
+	maxParallelism int
+	keyGroups      weir.KeyGroupRange
+	tables         []*Table     // in the order of their declaration
+	generation     uint64       // grows with each cut
+	open           atomic.Int64 // cuts not yet released
+}
+
+// New returns an empty store.
+func New(o Options) *Store {
+	if o.MaxParallelism == 0 {
+		o.MaxParallelism = weir.DefaultMaxParallelism
+	}
+	if o.MaxParallelism < 0 || o.MaxParallelism > maxKeyGroups {
+		panic(fmt.Sprintf("state: %d key groups, at most %d", o.MaxParallelism, maxKeyGroups))
+	}
+	if o.KeyGroups.Empty() {
+		o.KeyGroups = weir.KeyGroupRange{End: o.MaxParallelism}
+	}
+	return &Store{maxParallelism: o.MaxParallelism, keyGroups: o.KeyGroups, generation: 1}
+}
+
+// Table returns the table of that name, which it creates unless it exists, declared
+// before or restored. Another layout than it has breaks an invariant: operator ids and
+// table names change when layouts do.
+func (s *Store) Table(name string, l Layout) *Table {
+	if t := s.find(name); t != nil {
+		if t.layout != l {
+			panic(fmt.Sprintf("state: table %q is declared with layout %+v and has %+v", name, l, t.layout))
+		}
+		return t
+	}
+	t := newTable(s, name, l)
+	s.tables = append(s.tables, t)
+	return t
+}
+
+func (s *Store) find(name string) *Table {
+	i := slices.IndexFunc(s.tables, func(t *Table) bool { return t.name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.tables[i]
+}
+
+// KeyGroups returns the key groups whose entries the store holds.
+func (s *Store) KeyGroups() weir.KeyGroupRange { return s.keyGroups }
+
+// Len returns the number of entries in all tables.
+func (s *Store) Len() int {
+	n := 0
+	for _, t := range s.tables {
+		n += t.Len()
+	}
+	return n
+}

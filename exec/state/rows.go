@@ -1,0 +1,88 @@
+package state
+
+import (
+	"encoding/binary"
+
+	"weir/exec/batch"
+)
+
+// UpsertRows is Upsert for the key columns of every selected row of b: slots[i] and
+// fresh[i] belong to the i-th. hashes are those of batch.HashRows. Keys of one number
+// or one short string are looked up without being encoded.
+func (t *Table) UpsertRows(b *batch.Batch, keys []int, hashes []uint64, slots []int, fresh []bool) {
+	n := b.Rows()
+	hashes, slots, fresh = hashes[:n], slots[:n], fresh[:n]
+	if len(keys) == 1 && b.Columns[keys[0]].Physical == batch.Ints {
+		t.upsertInts(b, &b.Columns[keys[0]], hashes, slots, fresh)
+		return
+	}
+	if len(keys) == 1 && b.Columns[keys[0]].Physical == batch.Strings {
+		t.upsertStrings(b, keys, hashes, slots, fresh)
+		return
+	}
+	t.upsertAny(b, keys, hashes, slots, fresh)
+}
+
+func (t *Table) upsertInts(b *batch.Batch, v *batch.Vector, hashes []uint64, slots []int, fresh []bool) {
+	null := pack(batch.EncodeKey(nil, nullRow(batch.Ints), []int{0}, 0))
+	for i, h := range hashes {
+		row := b.Row(i)
+		key := null
+		if !v.Null(row) {
+			key = packInt(v.Ints[row])
+		}
+		slots[i], fresh[i] = t.upsert(h, key)
+	}
+}
+
+// packInt packs what batch.EncodeKey gives for one Ints value.
+func packInt(x int64) (p packed) {
+	b := view(&p[0])
+	b[0] = byte(batch.Ints)
+	binary.BigEndian.PutUint64(b[1:], batch.EncodeIntKey(x))
+	b[inlineKey] = batch.IntKeySize
+	return p
+}
+
+func nullRow(k batch.Physical) *batch.Batch {
+	b := batch.New([]batch.Physical{k}, 1)
+	b.Columns[0].AppendNull()
+	b.EndRow(batch.Insert)
+	return b
+}
+
+// inlineString is the length up to which an encoded string fits into a record.
+const inlineString = inlineKey - 2
+
+func (t *Table) upsertStrings(b *batch.Batch, keys []int, hashes []uint64, slots []int, fresh []bool) {
+	v := &b.Columns[keys[0]]
+	var scratch []byte
+	for i, h := range hashes {
+		row := b.Row(i)
+		if !v.Null(row) {
+			if s := v.Str(row); len(s) <= inlineString {
+				slots[i], fresh[i] = t.upsert(h, packString(s))
+				continue
+			}
+		}
+		scratch = batch.EncodeKey(scratch[:0], b, keys, row)
+		slots[i], fresh[i] = t.Upsert(h, scratch)
+	}
+}
+
+// packString packs what batch.EncodeKey gives for one short string.
+func packString(s []byte) (p packed) {
+	b := view(&p[0])
+	b[0], b[1] = byte(batch.Strings), byte(len(s))
+	copy(b[2:inlineKey], s)
+	b[inlineKey] = byte(len(s) + 2)
+	return p
+}
+
+func (t *Table) upsertAny(b *batch.Batch, keys []int, hashes []uint64, slots []int, fresh []bool) {
+	scratch := make([]byte, 0, 64)
+	for i, h := range hashes {
+		scratch = batch.EncodeKey(scratch[:0], b, keys, b.Row(i))
+		slots[i], fresh[i] = t.Upsert(h, scratch)
+	}
+}
