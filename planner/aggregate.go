@@ -23,6 +23,7 @@ type grouping struct {
 	nodes []sql.Expr
 	keys  []*expr.Expr
 	aggs  []aggregate
+	wrong bool // a key could not be bound: whether a column is one is not known
 }
 
 // key returns the index of the key that e is, or -1. Expressions are compared by

@@ -128,18 +128,21 @@ func (b *binding) selectQuery(s *sql.Select, inserted bool) *query {
 	if q.grouped {
 		q.keys, q.aggs = out.groups.keys, out.groups.aggs
 	}
-	q.finishOutputs()
 	if !inserted {
 		b.name(q, items)
 	}
+	q.finishOutputs(inserted)
 	return q
 }
 
-// finishOutputs gives bare NULLs a type and finds the outputs that are never NULL.
-func (q *query) finishOutputs() {
+// finishOutputs gives bare NULLs a type, unless a sink will, and finds the outputs
+// that are never NULL.
+func (q *query) finishOutputs(inserted bool) {
 	for i := range q.outputs {
 		o := &q.outputs[i]
-		o.e = typed(o.e)
+		if !inserted {
+			o.e = typed(o.e)
+		}
 		o.notNull = notNull(o.e, q.outputColumnNotNull)
 	}
 }
@@ -195,6 +198,8 @@ func (b *binding) expand(list []*sql.Item, rows *scope) []item {
 func (b *binding) groupBy(list []sql.Expr, items []item, out *scope) {
 	rows := *out.groups.rows
 	rows.clause = "GROUP BY"
+	before := len(b.found.list)
+	defer func() { out.groups.wrong = len(b.found.list) > before }()
 	for _, e := range list {
 		node := b.groupNode(e, items, &rows)
 		if node == nil || out.groups.key(&rows, node) >= 0 {
@@ -226,7 +231,7 @@ func (b *binding) groupNode(e sql.Expr, items []item, rows *scope) sql.Expr {
 			break
 		}
 		if n < 1 || n > len(items) {
-			b.found.add(e, CodeQuery, "", "GROUP BY position %d is not in the select list, which has %d columns", n, len(items))
+			b.found.add(e, CodeQuery, "", "GROUP BY position %d is not in the select list, which has %s", n, columns(len(items)))
 			return nil
 		}
 		return items[n-1].node
@@ -241,6 +246,14 @@ func (b *binding) groupNode(e sql.Expr, items []item, rows *scope) sql.Expr {
 	}
 	b.found.add(e, CodeQuery, "GROUP BY takes columns, expressions, names of the select list and positions", "a constant cannot be grouped by")
 	return nil
+}
+
+// columns words a number of columns.
+func columns(n int) string {
+	if n == 1 {
+		return "1 column"
+	}
+	return strconv.Itoa(n) + " columns"
 }
 
 func signedNumber(e sql.Expr) (string, bool) {
@@ -270,180 +283,4 @@ func (b *binding) groupAlias(ref *sql.ColumnRef, items []item, rows *scope) sql.
 	b.found.add(ref, CodeName, hints(suggestion(ref.Name.Name, names), "the columns are "+strings.Join(rows.table.columnNames(), ", ")),
 		"table %s has no column %s, and the select list no such name", rows.table.Name, ref.Name.Name)
 	return nil
-}
-
-// name gives every output a name of its own: its alias; else the column's name; else
-// the function's; else _c and its position. Names that were not written give way.
-func (b *binding) name(q *query, items []item) {
-	taken := map[string]int{} // folded name → output
-	for i, it := range items {
-		if it.alias != nil {
-			b.claim(q, taken, i, it.alias.Name, it.alias)
-		}
-	}
-	for i, it := range items {
-		ref, ok := it.node.(*sql.ColumnRef)
-		if it.alias != nil || !ok {
-			continue
-		}
-		name := q.source.Columns[q.source.column(ref.Name.Name)].Name
-		if old, clash := taken[strings.ToLower(name)]; clash && items[old].alias == nil {
-			b.yield(q, taken, i, name)
-			b.warn("column " + strconv.Itoa(i+1) + " of the result is named " + q.outputs[i].name + ": " + name + " stands there twice")
-			continue
-		}
-		b.claim(q, taken, i, name, ref)
-	}
-	for i, it := range items {
-		if q.outputs[i].name != "" {
-			continue
-		}
-		name := "_c" + strconv.Itoa(i+1)
-		if c, ok := it.node.(*sql.Call); ok {
-			name = strings.ToLower(c.Name.Name)
-		}
-		b.yield(q, taken, i, name)
-	}
-}
-
-// claim gives output i a name that was written; no other may have it.
-func (b *binding) claim(q *query, taken map[string]int, i int, name string, at sql.Node) {
-	if old, clash := taken[strings.ToLower(name)]; clash {
-		b.found.add(at, CodeName, "name one of them otherwise with AS", "two columns of the result are named %s%s",
-			q.outputs[old].name, sameButForCase(q.outputs[old].name, name))
-		return
-	}
-	taken[strings.ToLower(name)] = i
-	q.outputs[i].name = name
-}
-
-// yield gives output i the name, or that with a number where it is taken.
-func (b *binding) yield(q *query, taken map[string]int, i int, name string) {
-	free := name
-	for n := 1; ; n++ {
-		if _, clash := taken[strings.ToLower(free)]; !clash {
-			break
-		}
-		free = name + "_" + strconv.Itoa(n)
-	}
-	taken[strings.ToLower(free)] = i
-	q.outputs[i].name = free
-}
-
-// insert binds INSERT INTO: the query, and that its columns fit the sink's.
-func (b *binding) insert(ins *sql.Insert) *query {
-	sink := b.sink(ins)
-	q := b.selectQuery(ins.Query, true)
-	if sink == nil || q == nil {
-		return nil
-	}
-	q.sink = sink
-	targets := b.targets(ins, sink)
-	if targets == nil {
-		return nil
-	}
-	if len(targets) != len(q.outputs) {
-		b.found.add(ins.Query.Items[0], CodeType, "the columns are "+strings.Join(namesAt(sink, targets), ", "),
-			"table %s takes %d columns, and the query gives %d", sink.Name, len(targets), len(q.outputs))
-		return nil
-	}
-	b.checkChanging(ins, q)
-	b.assign(q, sink, targets, ins)
-	return q
-}
-
-func namesAt(t *table, columns []int) []string {
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = t.Columns[c].Name
-	}
-	return names
-}
-
-func (b *binding) sink(ins *sql.Insert) *table {
-	t := b.tables.lookup(ins.Table, b.found)
-	if t == nil {
-		return nil
-	}
-	switch {
-	case t.Connector == "datagen":
-		b.found.add(ins.Table, CodeQuery, "", "table %s cannot be written: its connector 'datagen' only makes rows", t.Name)
-		return nil
-	case t.rowsPerSecond > 0:
-		b.found.add(ins.Table, CodeOption, "leave it out", "table %s cannot be written: its option 'rows-per-second' is one of sources", t.Name)
-		return nil
-	}
-	return t
-}
-
-// targets gives the sink's columns that the query's columns go to, in order.
-func (b *binding) targets(ins *sql.Insert, sink *table) []int {
-	if len(ins.Columns) == 0 {
-		return allColumns(sink)
-	}
-	var list []int
-	for _, c := range ins.Columns {
-		i := sink.column(c.Name)
-		switch {
-		case i < 0:
-			b.found.add(c, CodeName, hints(suggestion(c.Name, sink.columnNames()), "the columns are "+strings.Join(sink.columnNames(), ", ")),
-				"table %s has no column %s", sink.Name, c.Name)
-			return nil
-		case slices.Contains(list, i):
-			b.found.add(c, CodeName, "", "column %s is listed twice", c.Name)
-			return nil
-		}
-		list = append(list, i)
-	}
-	return list
-}
-
-// checkChanging refuses a result that changes where the sink only appends, unless the
-// input ends: then the final rows are written once.
-func (b *binding) checkChanging(ins *sql.Insert, q *query) {
-	if q.grouped && !q.sink.takesChanges() && !q.source.bounded {
-		b.found.add(ins.Table, CodeQuery, "bound the source, write to a table that takes changes, or leave INSERT out and read the result",
-			"table %s (%s) only appends, and the rows of an aggregate over the unbounded table %s change", q.sink.Name, q.sink.Connector, q.source.Name)
-	}
-}
-
-// takesChanges reports whether the table, as a sink, takes a changelog.
-func (t *table) takesChanges() bool { return t.Connector == "blackhole" }
-
-// assign brings the outputs into the order and the types of the sink's columns.
-func (b *binding) assign(q *query, sink *table, targets []int, ins *sql.Insert) {
-	given := q.outputs
-	q.outputs = make([]output, len(sink.Columns))
-	for i, c := range sink.Columns {
-		from := slices.Index(targets, i)
-		if from < 0 {
-			if c.NotNull {
-				b.found.add(ins.Table, CodeType, "", "column %s of table %s is NOT NULL and gets no value", c.Name, sink.Name)
-			}
-			q.outputs[i] = output{name: c.Name, e: nullLiteral(c.Type)}
-			continue
-		}
-		o, node := given[from], given[from].node
-		switch {
-		case c.Type.Kind == expr.Null: // reported with the table
-			return
-		case !assignable(o.e, c.Type):
-			b.found.add(node, CodeType, widening(o.e.Type, c.Type), "column %s of table %s is %s, and the query gives %s",
-				c.Name, sink.Name, c.Type, o.e.Type)
-			return
-		case c.NotNull && !o.notNull:
-			b.found.add(node, CodeType, "leave NOT NULL out of the table's definition", "column %s of table %s is NOT NULL, and the query may give NULL", c.Name, sink.Name)
-		}
-		q.outputs[i] = output{name: c.Name, e: convert(o.e, c.Type), notNull: o.notNull}
-	}
-}
-
-func widening(from, to expr.Type) string {
-	switch {
-	case rank(from) > 0 && rank(to) > 0:
-		return "numbers widen only (INT, BIGINT, DECIMAL, DOUBLE); declare the column as " + from.String()
-	case to.Kind == expr.String:
-		return "declare the column as " + from.String()
-	}
-	return ""
 }

@@ -1,11 +1,11 @@
 package planner
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"weir/planner/expr"
 	"weir/planner/sql"
@@ -77,16 +77,20 @@ func (f *field) check() {
 	kind, given := f.get("kind")
 	if !given {
 		kind = "random"
-		if _, ok := f.get("start"); ok {
+		_, start := f.get("start")
+		_, end := f.get("end")
+		if start || end {
 			kind = "sequence"
-		} else if _, ok := f.get("end"); ok {
-			kind = "sequence"
+			f.t.Options[f.key("kind")] = kind
 		}
-		f.t.Options[f.key("kind")] = kind
 	}
 	allowed := map[string][]string{"sequence": {"start", "end"}, "random": {"min", "max", "values", "weights"}}[kind]
 	if allowed == nil {
 		f.fail("kind", "the kinds are sequence and random", "the kind '%s' is not supported", kind)
+		return
+	}
+	if f.typ.Kind == expr.Decimal {
+		f.fail("kind", "declare column "+f.name+" as BIGINT or DOUBLE", "the connector 'datagen' makes no %s", f.typ)
 		return
 	}
 	for _, what := range fieldOptions()[1:] {
@@ -95,80 +99,126 @@ func (f *field) check() {
 			return
 		}
 	}
-	if kind == "sequence" {
-		f.checkRange("start", "end", f.typ.Kind == expr.Int || f.typ.Kind == expr.BigInt)
-		return
-	}
-	if _, ok := f.get("values"); ok {
+	switch _, values := f.get("values"); {
+	case kind == "sequence":
+		f.checkRange("start", "end", f.integer())
+	case values:
 		f.checkValues()
-		return
+	default:
+		if _, ok := f.get("weights"); ok {
+			f.fail("weights", "add '"+f.key("values")+"' = 'a,b,c'", "'%s' needs '%s'", f.key("weights"), f.key("values"))
+		}
+		f.checkRange("min", "max", f.bound())
 	}
-	if _, ok := f.get("weights"); ok {
-		f.fail("weights", "add '"+f.key("values")+"' = 'a,b,c'", "'%s' needs '%s'", f.key("weights"), f.key("values"))
-	}
-	f.checkRange("min", "max", f.typ.Kind == expr.Int || f.typ.Kind == expr.BigInt || f.typ.Kind == expr.Double)
 }
 
-// checkRange checks two bounds. They are whole numbers except for DOUBLE; applies
-// tells whether the column's type takes them at all.
-func (f *field) checkRange(low, high string, applies bool) {
+// A reader reads an option's value as a number that can be compared and as the text to
+// keep; what says why it cannot.
+type reader func(text string) (number float64, keep, what string)
+
+// integer reads the bounds of a sequence: whole numbers, also for DOUBLE and STRING.
+func (f *field) integer() reader {
+	if f.typ.Kind == expr.Double || f.typ.Kind == expr.String {
+		return readBigInt
+	}
+	return f.bound()
+}
+
+// bound reads a value of the column's type; nil where the type has no bounds.
+func (f *field) bound() reader {
+	switch f.typ.Kind {
+	case expr.Int:
+		return readInt
+	case expr.BigInt:
+		return readBigInt
+	case expr.Double:
+		return readDouble
+	case expr.TimestampLTZ:
+		return readTime
+	}
+	return nil
+}
+
+func readInt(text string) (float64, string, string) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0, "", "is not an INT"
+	}
+	return float64(n), text, ""
+}
+
+func readBigInt(text string) (float64, string, string) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, "", "is not a BIGINT"
+	}
+	return float64(n), text, "" // near enough to compare
+}
+
+func readDouble(text string) (float64, string, string) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, "", "is not a number"
+	}
+	return v, text, ""
+}
+
+// readTime keeps a time in milliseconds, the unit in which times are generated.
+func readTime(text string) (float64, string, string) {
+	micros, ok := parseTimestamp(text)
+	if !ok || micros%1000 != 0 {
+		return 0, "", "is not a time such as 2017-11-25T00:00:00Z, in milliseconds at most"
+	}
+	return float64(micros), time.UnixMicro(micros).UTC().Format("2006-01-02T15:04:05.000Z"), ""
+}
+
+// checkRange checks two bounds; read is nil where the column's type takes none.
+func (f *field) checkRange(low, high string, read reader) {
 	bounds := map[string]float64{low: math.Inf(-1), high: math.Inf(1)}
 	for _, what := range []string{low, high} {
 		text, ok := f.get(what)
-		if !ok {
+		switch {
+		case !ok:
 			continue
-		}
-		if !applies {
+		case read == nil:
 			f.fail(what, "", "the option '%s' does not go with the type %s", f.key(what), f.typ)
 			return
 		}
-		if problem := f.numberProblem(text); problem != "" {
+		number, keep, problem := read(text)
+		if problem != "" {
 			f.fail(what, "", "the option '%s': '%s' %s", f.key(what), text, problem)
 			return
 		}
-		bounds[what], _ = strconv.ParseFloat(text, 64) // checked above; near enough to compare
+		bounds[what] = number
+		f.t.Options[f.key(what)] = keep
 	}
-	if cmp.Compare(bounds[low], bounds[high]) > 0 {
+	if bounds[low] > bounds[high] {
 		f.fail(high, "", "'%s' is below '%s'", f.key(high), f.key(low))
 	}
 }
 
-// numberProblem says why text is no value of the column's type, or "".
-func (f *field) numberProblem(text string) string {
-	switch f.typ.Kind {
-	case expr.Int:
-		if _, err := strconv.ParseInt(text, 10, 32); err != nil {
-			return "is not an INT"
-		}
-	case expr.BigInt:
-		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
-			return "is not a BIGINT"
-		}
-	case expr.Double:
-		if v, err := strconv.ParseFloat(text, 64); err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
-			return "is not a number"
-		}
-	case expr.Boolean:
-		if _, err := readBoolean(text); err != nil {
-			return "is neither true nor false"
-		}
-	}
-	return ""
-}
-
+// checkValues checks a list of values; a comma always divides.
 func (f *field) checkValues() {
 	text, _ := f.get("values")
 	values := strings.Split(text, ",")
-	for _, v := range values {
-		if problem := f.numberProblem(v); problem != "" {
+	read := f.bound()
+	for i, v := range values {
+		keep, problem := v, ""
+		switch {
+		case f.typ.Kind == expr.Boolean:
+			if _, err := readBoolean(v); err != nil {
+				problem = "is neither true nor false"
+			}
+		case read != nil:
+			_, keep, problem = read(v)
+		}
+		if problem != "" {
 			f.fail("values", "", "the option '%s': '%s' %s", f.key("values"), v, problem)
 			return
 		}
+		values[i] = keep
 	}
-	if f.typ.Kind == expr.TimestampLTZ || f.typ.Kind == expr.Decimal {
-		f.fail("values", "", "the option '%s' does not go with the type %s", f.key("values"), f.typ)
-		return
-	}
+	f.t.Options[f.key("values")] = strings.Join(values, ",")
 	for _, what := range []string{"min", "max"} {
 		if _, ok := f.get(what); ok {
 			f.fail(what, "", "'%s' and '%s' exclude each other", f.key(what), f.key("values"))
@@ -194,7 +244,7 @@ func (f *field) checkWeights(values int) {
 	}
 	switch {
 	case len(list) != values:
-		f.fail("weights", "", "'%s' has %d numbers for %d values", f.key("weights"), len(list), values)
+		f.fail("weights", "", "'%s' gives %d weights for %d values", f.key("weights"), len(list), values)
 	case sum <= 0:
 		f.fail("weights", "", "the option '%s': all weights are 0", f.key("weights"))
 	}

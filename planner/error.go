@@ -99,6 +99,9 @@ func snippet(src string, pos, end int) string {
 	if n := strings.IndexByte(src[pos:], '\n'); n >= 0 {
 		stop = pos + n
 	}
+	if start == stop {
+		return ""
+	}
 	before, after := src[start:pos], src[pos:stop]
 	marked := utf8.RuneCountInString(after[:min(max(end-pos, 0), len(after))])
 	if n := utf8.RuneCountInString(before); n > window {
@@ -127,5 +130,6 @@ func suggestion(word string, candidates []string) string {
 
 // hints joins the hints that are there.
 func hints(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
+	there := slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return strings.ReplaceAll(strings.Join(there, "; "), "?; ", "? ")
 }

@@ -92,6 +92,9 @@ func (s *scope) columnRef(e *sql.ColumnRef) *expr.Expr {
 	}
 	col := s.table.Columns[i]
 	if s.groups != nil {
+		if s.groups.wrong {
+			return nil
+		}
 		s.found.add(e, CodeQuery, "add it to GROUP BY, or use COUNT or SUM of it",
 			"column %s is neither in GROUP BY nor in an aggregate", col.Name)
 		return nil

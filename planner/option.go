@@ -80,6 +80,9 @@ func bindOptions(t *table, found *problems) {
 		}
 	}
 	t.finishOptions(given, found)
+	if len(t.Options) == 0 {
+		t.Options = nil // as it comes back from JSON
+	}
 }
 
 // setOption checks one option and keeps it under its own name.

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"weir/planner/expr"
 )
 
@@ -9,7 +11,7 @@ import (
 type Rewrites struct {
 	NoFold        bool // leave constant expressions as they are
 	NoReadColumns bool // read every column of the source
-	NoFilterBelow bool // filter behind the exchange
+	NoFilterBelow bool // filter behind the exchange, unless what comes before it can fail
 	NoSplit       bool // aggregate in one phase
 }
 
@@ -22,9 +24,23 @@ func rewrite(bound *query, without Rewrites) *query {
 	if !without.NoReadColumns {
 		q.read = q.columnsRead()
 	}
-	q.filterBelow = !without.NoFilterBelow
+	q.filterBelow = !without.NoFilterBelow || q.failsBelow()
 	q.split = q.grouped && !without.NoSplit && (q.where == nil || q.filterBelow)
 	return &q
+}
+
+// failsBelow reports whether something that is computed before the exchange could fail
+// for a row that the filter drops: then the filter has to come first.
+func (q *query) failsBelow() bool {
+	for _, a := range q.aggs {
+		if a.arg != nil && canFail(a.arg) {
+			return true
+		}
+	}
+	if q.grouped {
+		return slices.ContainsFunc(q.keys, canFail)
+	}
+	return slices.ContainsFunc(q.outputs, func(o output) bool { return canFail(o.e) })
 }
 
 // fold computes the constants of all expressions and drops a filter that keeps all rows.
