@@ -123,8 +123,7 @@ func (c *Coordinator) handle(now time.Time, e Event) []Action {
 	case AskSavepoint:
 		return c.ask(request{id: e.Request, savepoint: e.Name, stop: e.Stop})
 	case Withdraw:
-		c.queue = slices.DeleteFunc(c.queue, func(r request) bool { return r.id == e.Request })
-		return nil
+		return c.withdraw(e)
 	case AskCancel:
 		return c.cancel(now, e)
 	case Begun:
@@ -293,6 +292,23 @@ func (c *Coordinator) ask(r request) []Action {
 	}
 	c.queue = append(c.queue, r)
 	return nil
+}
+
+func (c *Coordinator) withdraw(e Withdraw) []Action {
+	known := len(c.queue)
+	c.queue = slices.DeleteFunc(c.queue, func(r request) bool { return r.id == e.Request })
+	if len(c.queue) == known {
+		return nil
+	}
+	return []Action{Answer{Request: e.Request, Err: fmt.Errorf("%w: withdrawn before it began", weir.ErrConflict)}}
+}
+
+// Pending is the checkpoint under way; its ID is 0 while its row is being inserted.
+func (c *Coordinator) Pending() (Record, bool) {
+	if c.cur == nil {
+		return Record{}, false
+	}
+	return c.cur.record, true
 }
 
 // begun: the row is there, or is not, or nobody knows.

@@ -1,0 +1,135 @@
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir"
+	"weir/checkpoint/blob"
+)
+
+// perform is the goroutine of a lane: one action after the other, until ctx ends.
+func (r *Runner) perform(ctx context.Context, actionC <-chan Action) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case a := <-actionC:
+			e := r.do(ctx, a)
+			select {
+			case <-ctx.Done():
+				return
+			case r.resultC <- e:
+			}
+		}
+	}
+}
+
+// do performs one action; its outcome, whatever it is, is an event.
+func (r *Runner) do(ctx context.Context, a Action) Event {
+	ctx, cancel := context.WithTimeout(ctx, timeoutOf(a))
+	defer cancel()
+	store, fence := r.cfg.Store, r.cfg.Fence
+	switch a := a.(type) {
+	case Begin:
+		id, err := store.BeginCheckpoint(ctx, fence, a.Record)
+		return Begun{ID: id, Err: err}
+	case SendTrigger:
+		return Triggered{ID: a.Trigger.Checkpoint, Err: r.cfg.Tasks.Trigger(ctx, a.Trigger, a.Targets)}
+	case WriteManifest:
+		return ManifestWritten{ID: a.Manifest.Checkpoint, Err: r.writeManifest(ctx, a.Manifest)}
+	case Decide:
+		return Decided{ID: a.Record.ID, Err: store.CompleteCheckpoint(ctx, fence, a.Record, a.Base)}
+	case ReadBack:
+		record, err := store.Checkpoint(ctx, fence, a.ID)
+		return Read{ID: a.ID, Record: record, Err: err}
+	case WriteAbort:
+		status, err := store.AbortCheckpoint(ctx, fence, a.Record)
+		return Aborted{ID: a.Record.ID, Status: status, Err: err}
+	case Notify:
+		return Notified{ID: a.ID, Err: r.cfg.Tasks.Notify(ctx, a.ID, a.Tasks)}
+	case CloseCommits:
+		var errs []error
+		for _, id := range a.IDs {
+			errs = append(errs, store.CloseCommits(ctx, fence, id))
+		}
+		return CommitsClosed{ID: a.ID, Err: errors.Join(errs...)}
+	case Tell:
+		r.tell(ctx, a)
+		return swept{}
+	case DropObjects:
+		r.swept("objects of an aborted checkpoint stay for now", r.collect.Drop(ctx, a.ID, a.Keys))
+		return swept{}
+	case Collect:
+		r.swept("collection stopped", r.collect.Collect(ctx, r.cfg.Options.withDefaults().NumRetained))
+		return swept{}
+	case survey:
+		return r.survey(ctx)
+	}
+	panic(fmt.Sprintf("checkpoint: unknown action %T", a))
+}
+
+func timeoutOf(a Action) time.Duration {
+	switch a.(type) {
+	case WriteManifest:
+		return blobTimeout
+	case DropObjects, Collect, survey:
+		return sweepTimeout
+	}
+	return ioTimeout
+}
+
+// writeManifest puts the manifest if absent. What is there already is read back: equal
+// bytes were written by an earlier try of ours.
+func (r *Runner) writeManifest(ctx context.Context, m *Manifest) error {
+	data, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	key := ManifestKey(m.Job, m.Checkpoint)
+	err = r.cfg.Blobs.PutIfAbsent(ctx, key, bytes.NewReader(data))
+	if !errors.Is(err, blob.ErrExists) {
+		return err
+	}
+	there, err := readObject(ctx, r.cfg.Blobs, key)
+	if err != nil {
+		return fmt.Errorf("read back: %w", err)
+	}
+	if bytes.Equal(there, data) {
+		return nil
+	}
+	if old, err := DecodeManifest(there); err == nil && old.Attempt != m.Attempt {
+		return fmt.Errorf("%w: %v", errForeign, old.Attempt)
+	}
+	return errors.New("another manifest is there")
+}
+
+// survey looks for checkpoints that the metastore does not know, then clears up what
+// earlier attempts left. Neither holds up the first checkpoint.
+func (r *Runner) survey(ctx context.Context) Event {
+	newest, keys, err := r.collect.Survey(ctx)
+	if err != nil {
+		r.swept("survey stopped", err)
+		return swept{}
+	}
+	if newest <= r.cfg.LastID {
+		r.swept("sweep stopped", r.collect.Sweep(ctx, keys))
+	}
+	return Surveyed{Newest: newest}
+}
+
+// swept logs what a clean-up could not do; it never fails a checkpoint.
+func (r *Runner) swept(message string, err error) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, weir.ErrStale) {
+		r.cfg.Logger.Warn(message, "job", r.cfg.Fence.Job, "err", err)
+	}
+}
+
+func (r *Runner) tell(ctx context.Context, a Tell) {
+	if r.cfg.OnEvent != nil {
+		r.cfg.OnEvent(ctx, weir.Event{Job: r.cfg.Fence.Job, At: r.cfg.Now(), Kind: a.Kind, Attempt: r.cfg.Fence.Attempt.Number, Message: a.Message})
+	}
+}
