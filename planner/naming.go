@@ -22,7 +22,7 @@ func (b *binding) name(q *query, items []item) {
 			continue
 		}
 		name := q.source.Columns[q.source.column(ref.Name.Name)].Name
-		if old, clash := taken[strings.ToLower(name)]; clash && items[old].alias == nil {
+		if old, clash := taken[folded(name)]; clash && items[old].alias == nil {
 			b.yield(q, taken, i, name)
 			b.warn("column " + strconv.Itoa(i+1) + " of the result is named " + q.outputs[i].name + ": " + name + " stands there twice")
 			continue
@@ -43,12 +43,12 @@ func (b *binding) name(q *query, items []item) {
 
 // claim gives output i a name that was written; no other may have it.
 func (b *binding) claim(q *query, taken map[string]int, i int, name string, at sql.Node) {
-	if old, clash := taken[strings.ToLower(name)]; clash {
+	if old, clash := taken[folded(name)]; clash {
 		b.found.add(at, CodeName, "name one of them otherwise with AS", "two columns of the result are named %s%s",
 			q.outputs[old].name, sameButForCase(q.outputs[old].name, name))
 		return
 	}
-	taken[strings.ToLower(name)] = i
+	taken[folded(name)] = i
 	q.outputs[i].name = name
 }
 
@@ -56,11 +56,11 @@ func (b *binding) claim(q *query, taken map[string]int, i int, name string, at s
 func (b *binding) yield(q *query, taken map[string]int, i int, name string) {
 	free := name
 	for n := 1; ; n++ {
-		if _, clash := taken[strings.ToLower(free)]; !clash {
+		if _, clash := taken[folded(free)]; !clash {
 			break
 		}
 		free = name + "_" + strconv.Itoa(n)
 	}
-	taken[strings.ToLower(free)] = i
+	taken[folded(free)] = i
 	q.outputs[i].name = free
 }

@@ -72,7 +72,10 @@ func (t *table) columnNames() []string {
 }
 
 // sameName compares names as SQL does: case is kept but not compared.
-func sameName(a, b string) bool { return strings.ToLower(a) == strings.ToLower(b) }
+func sameName(a, b string) bool { return folded(a) == folded(b) }
+
+// folded is the form in which names are compared.
+func folded(name string) string { return strings.ToLower(name) }
 
 // bindType gives the meaning of a type's name, or the type of NULL, which fits
 // everywhere, after saying what is wrong with it.
