@@ -22,8 +22,6 @@ import (
 	"weir/planner/plan"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the queries answer into their golden files")
-
 // TestQueries runs each testdata/queries/*.sql three ways, against one golden file:
 // straight; at parallelism 2 with checkpoints, and stopped; resumed at 3. A script
 // brings its input: "-- file NAME" begins a file, "--|" each line of it.
@@ -187,9 +185,10 @@ func (q *query) site(t *testing.T) (*site, error) {
 	return s, nil
 }
 
+// check compares with the golden file; the flag -rewrite (of package datadriven) writes it.
 func (q *query) check(t *testing.T, how, got string) {
 	t.Helper()
-	if *rewrite && (how == "straight" || how == "refused") {
+	if flag.Lookup("rewrite").Value.String() == "true" && (how == "straight" || how == "refused") {
 		if err := os.WriteFile(q.golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

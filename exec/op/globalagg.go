@@ -24,8 +24,8 @@ type globalAgg struct {
 	subtask int
 
 	hashes  []uint64 // scratch: per row of a batch
-	key     []byte
 	slots   []int
+	fresh   []bool
 	epoch   uint32
 	stamps  []uint32 // per slot: the epoch that last touched it
 	touched []touch  // the groups that this batch touched, in order
@@ -90,21 +90,25 @@ func (a *globalAgg) Process(b *batch.Batch, out exec.Collector) error {
 // find gives each selected row its group's slot, and notes the groups touched.
 func (a *globalAgg) find(b *batch.Batch) error {
 	n := b.Rows()
+	if b.Kinds != nil {
+		for i := range n {
+			if k := b.Kind(b.Row(i)); k != batch.Insert {
+				return fmt.Errorf("%s: a %v row: this version aggregates insertions only", a.name, k)
+			}
+		}
+	}
 	a.hashes = slices.Grow(a.hashes[:0], n)[:n]
+	a.slots = slices.Grow(a.slots[:0], n)[:n]
+	a.fresh = slices.Grow(a.fresh[:0], n)[:n]
 	batch.HashRows(b, a.keys, a.hashes)
-	a.slots, a.touched, a.old = a.slots[:0], a.touched[:0], a.old[:0]
+	a.table.UpsertRows(b, a.keys, a.hashes, a.slots, a.fresh)
+	if a.spec.Final {
+		return nil
+	}
+	a.touched, a.old = a.touched[:0], a.old[:0]
 	a.epoch++
-	for i, h := range a.hashes {
-		row := b.Row(i)
-		if b.Kind(row) != batch.Insert {
-			return fmt.Errorf("%s: a %v row: this version aggregates insertions only", a.name, b.Kind(row))
-		}
-		a.key = batch.EncodeKey(a.key[:0], b, a.keys, row)
-		slot, fresh := a.table.Upsert(h, a.key)
-		a.slots = append(a.slots, slot)
-		if !a.spec.Final {
-			a.touch(slot, int32(row), fresh)
-		}
+	for i, slot := range a.slots {
+		a.touch(slot, int32(b.Row(i)), a.fresh[i])
 	}
 	return nil
 }

@@ -1,0 +1,117 @@
+package exec
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"weir"
+	"weir/exec/batch"
+)
+
+// script is an inbound channel that holds what a test pushed.
+type script struct{ frames []weir.Frame }
+
+func (s *script) Poll() (weir.Frame, bool) {
+	if len(s.frames) == 0 {
+		return weir.Frame{}, false
+	}
+	f := s.frames[0]
+	s.frames = s.frames[1:]
+	return f, true
+}
+
+// TestGate runs the scripts of testdata/gate: channels filled by hand, and polls.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	datadriven.Walk(t, "testdata/gate", func(t *testing.T, path string) {
+		var g *gate
+		var channels []*script
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "gate":
+				var n int
+				d.ScanArgs(t, "channels", &n)
+				channels = nil
+				var inputs []input
+				for i := range n {
+					ch := &script{}
+					channels = append(channels, ch)
+					inputs = append(inputs, input{id: weir.ChannelID{From: weir.TaskID{Subtask: i}, To: weir.TaskID{Chain: 1}}, ch: ch,
+						pool: batch.NewPool(nil, 0)})
+				}
+				g = newGate(inputs)
+				return ""
+			case "push":
+				var ch int
+				d.ScanArgs(t, "ch", &ch)
+				for _, word := range strings.Fields(d.Input) {
+					channels[ch].frames = append(channels[ch].frames, parseFrame(word))
+				}
+				return ""
+			case "poll":
+				var s strings.Builder
+				for f, ch, ok := g.poll(); ok; f, ch, ok = g.poll() {
+					s.WriteString(takeFrame(g, f, ch))
+				}
+				return s.String() + fmt.Sprintf("nothing; open=%d going=%d\n", g.open, g.going)
+			}
+			t.Fatalf("unknown command %s", d.Cmd)
+			return ""
+		})
+	})
+}
+
+func parseFrame(word string) weir.Frame {
+	kind, value, _ := strings.Cut(word, "=")
+	var f weir.Frame
+	fmt.Sscan(value, &f.Value)
+	switch kind {
+	case "rows":
+		f.Kind, f.Batch = weir.FrameRecords, &batch.Batch{Len: int(f.Value)}
+	case "bytes":
+		f.Kind, f.Bytes = weir.FrameRecords, batch.Append(nil, &batch.Batch{Len: int(f.Value)})
+	case "damaged":
+		f.Kind, f.Bytes = weir.FrameRecords, []byte("?")
+	case "barrier":
+		f.Kind = weir.FrameBarrier
+	case "end":
+		f.Kind = weir.FrameEnd
+	case "close":
+		f.Kind = weir.FrameClose
+	}
+	return f
+}
+
+func takeFrame(g *gate, f weir.Frame, ch int) string {
+	s := fmt.Sprintf("ch=%d %v", ch, f.Kind)
+	switch f.Kind {
+	case weir.FrameRecords:
+		b, err := g.rows(ch, f)
+		if err != nil {
+			return fmt.Sprintf("%s: %v\n", s, err)
+		}
+		s += fmt.Sprintf(" %d", b.Len)
+	case weir.FrameBarrier:
+		s += fmt.Sprintf(" %d", f.Value)
+		if g.barrier(ch, weir.CheckpointID(f.Value), time.Time{}, time.Time{}) {
+			s += fmt.Sprintf(": snapshot %d", g.align.Current())
+		}
+	case weir.FrameEnd:
+		if g.end(ch) {
+			s += ": all ended"
+		}
+	case weir.FrameClose:
+		snapshot, err := g.close(ch)
+		if err != nil {
+			return fmt.Sprintf("%s: %v\n", s, err)
+		}
+		if snapshot {
+			s += fmt.Sprintf(": snapshot %d", g.align.Current())
+		}
+	}
+	return s + "\n"
+}
