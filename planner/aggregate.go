@@ -43,13 +43,10 @@ func (s *scope) qualifiersFit(e sql.Expr) bool {
 
 // column gives the expression that reads column i of the grouping.
 func (g *grouping) column(i int) *expr.Expr {
-	t := expr.Type{}
 	if i < len(g.keys) {
-		t = g.keys[i].Type
-	} else {
-		t = g.aggs[i-len(g.keys)].typ
+		return &expr.Expr{Op: expr.OpColumn, Type: g.keys[i].Type, Column: i}
 	}
-	return &expr.Expr{Op: expr.OpColumn, Type: t, Column: i}
+	return &expr.Expr{Op: expr.OpColumn, Type: g.aggs[i-len(g.keys)].typ, Column: i}
 }
 
 // add registers an aggregate, once for all that are equal, and returns its column.

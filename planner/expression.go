@@ -114,7 +114,7 @@ func (s *scope) unary(e *sql.Unary) *expr.Expr {
 		return nil
 	}
 	if e.Op == "NOT" {
-		return s.logic(e, expr.OpNot, []sql.Expr{e.X}, x)
+		return s.logic(expr.OpNot, []sql.Expr{e.X}, x)
 	}
 	if x.Type.Kind == expr.Null || rank(x.Type) == 0 {
 		s.found.add(e.X, CodeType, "", "%s needs a number, and this is %s", e.Op, article(x))
@@ -133,9 +133,9 @@ func (s *scope) binary(e *sql.Binary) *expr.Expr {
 	}
 	switch e.Op {
 	case "AND":
-		return s.logic(e, expr.OpAnd, []sql.Expr{e.X, e.Y}, x, y)
+		return s.logic(expr.OpAnd, []sql.Expr{e.X, e.Y}, x, y)
 	case "OR":
-		return s.logic(e, expr.OpOr, []sql.Expr{e.X, e.Y}, x, y)
+		return s.logic(expr.OpOr, []sql.Expr{e.X, e.Y}, x, y)
 	case "+", "-", "*", "/", "%":
 		return s.arithmetic(e, x, y)
 	}
@@ -148,7 +148,7 @@ func (s *scope) binary(e *sql.Binary) *expr.Expr {
 }
 
 // logic makes AND, OR or NOT of conditions.
-func (s *scope) logic(e sql.Expr, op expr.Op, nodes []sql.Expr, args ...*expr.Expr) *expr.Expr {
+func (s *scope) logic(op expr.Op, nodes []sql.Expr, args ...*expr.Expr) *expr.Expr {
 	boolean := expr.Type{Kind: expr.Boolean}
 	for i, a := range args {
 		if !s.condition(nodes[i], a, strings.ToUpper(string(op))) {

@@ -15,6 +15,10 @@ func (b *binding) insert(ins *sql.Insert) *query {
 	if sink == nil || q == nil {
 		return nil
 	}
+	if q.source == sink {
+		b.found.add(ins.Table, CodeQuery, "write to another table", "the query reads table %s and writes it", sink.Name)
+		return nil
+	}
 	q.sink = sink
 	targets := b.targets(ins, sink)
 	if targets == nil {

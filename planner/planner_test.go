@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/datadriven"
-	"github.com/google/go-cmp/cmp"
-
 	"weir"
 	"weir/planner/plan"
 	"weir/planner/sql"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
 )
 
 // A memoryCatalog is a Catalog of CREATE TABLE texts by name.
@@ -318,8 +318,10 @@ func TestSnippet(t *testing.T) {
 	for _, c := range []struct{ src, mark, want string }{
 		{"SELECT é, b FROM t", "b", "SELECT é, b FROM t\n          ^"},
 		{"a\n\tbcd e\nf", "bcd", "\tbcd e\n\t^^^"},
-		{strings.Repeat("x", 100) + "MARK" + strings.Repeat("y", 100), "MARK",
-			"…" + strings.Repeat("x", 60) + "MARK" + strings.Repeat("y", 56) + "…\n" + strings.Repeat(" ", 61) + "^^^^"},
+		{
+			strings.Repeat("x", 100) + "MARK" + strings.Repeat("y", 100), "MARK",
+			"…" + strings.Repeat("x", 60) + "MARK" + strings.Repeat("y", 56) + "…\n" + strings.Repeat(" ", 61) + "^^^^",
+		},
 	} {
 		at := strings.Index(c.src, c.mark)
 		if got := snippet(c.src, at, at+len(c.mark)); got != c.want {

@@ -64,8 +64,8 @@ func settings() []setting {
 		{"checkpoint.retention", flink + "externalized-checkpoint-retention", readRetention},
 		{"checkpoint.num_retained", flink + "num-retained", readPositive},
 		{"checkpoint.tolerable_failures", flink + "tolerable-failed-checkpoints", readCount},
-		{"parallelism", "parallelism.default", readPositive},
-		{"max_parallelism", "pipeline.max-parallelism", readPositive},
+		{"parallelism", "parallelism.default", readParallelism},
+		{"max_parallelism", "pipeline.max-parallelism", readParallelism},
 	}
 }
 
@@ -199,6 +199,16 @@ func readOne(v string) (string, error) {
 		return n, err
 	}
 	return "", fmt.Errorf("more than one checkpoint at a time is not supported")
+}
+
+// readParallelism bounds numbers of subtasks and key groups.
+func readParallelism(v string) (string, error) {
+	const limit = 32768
+	s, err := readPositive(v)
+	if n, _ := strconv.Atoi(s); n > limit {
+		return "", fmt.Errorf("%s is more than %d", v, limit)
+	}
+	return s, err
 }
 
 func readPositive(v string) (string, error) {

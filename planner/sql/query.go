@@ -9,7 +9,7 @@ func (p *parser) insert(start int) *Insert {
 	}
 	ins := &Insert{Table: p.name("the name of a table")}
 	p.refuseQualified("a table")
-	if p.isSymbol("(") && !(p.peek(1).kind == kindWord && p.peek(1).upper == "SELECT") {
+	if p.isSymbol("(") && p.peek(1).upper != "SELECT" {
 		ins.Columns = p.names("a column's name")
 	}
 	switch {
