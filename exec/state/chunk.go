@@ -15,12 +15,13 @@ type record []uint64
 
 // A recordLayout says where in a record things lie.
 type recordLayout struct {
-	stride int // words of a record
-	words  int // index of the user's first word
+	stride int  // words of a record
+	words  int  // index of the user's first word
+	blob   bool // r[3] refers to the blob
 }
 
 func recordLayoutOf(l Layout) recordLayout {
-	r := recordLayout{words: 3}
+	r := recordLayout{words: 3, blob: l.Blob}
 	if l.Blob {
 		r.words++
 	}
@@ -90,7 +91,7 @@ func (c *chunk) drop(ref uint64) { c.dead += int(ref & (1<<32 - 1)) }
 const deadBytes = 4 << 10
 
 // tidy rewrites the bytes when more than half of them are dead.
-func (c *chunk) tidy(l recordLayout, blob bool) {
+func (c *chunk) tidy(l recordLayout) {
 	if c.dead < deadBytes || c.dead*2 < len(c.bytes) {
 		return
 	}
@@ -104,7 +105,7 @@ func (c *chunk) tidy(l recordLayout, blob bool) {
 		if view(&r[1])[inlineKey] == longKey {
 			r[1] = c.add(old.text(r[1]))
 		}
-		if blob {
+		if l.blob {
 			r[3] = c.add(old.text(r[3]))
 		}
 	}

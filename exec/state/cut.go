@@ -29,7 +29,7 @@ type cutTable struct {
 	layout Layout
 	rec    recordLayout
 	chunks []*chunk
-	order  []int32 // slots by (key group, key); set by Write
+	order  groupOrder // set by Write
 }
 
 // Cut takes a cut. It belongs between two batches, on the loop.
@@ -101,9 +101,7 @@ func (c *Cut) write(ctx context.Context, blobs blob.Store, prefix string, object
 // A piece is a range of key groups that goes into one object.
 type piece struct {
 	groups weir.KeyGroupRange
-	from   []int // per table: its first entry in order
-	to     []int
-	size   int // estimate
+	size   int // of its entries, without what is around them
 }
 
 // pieces divides the key groups into objects. No entries: no pieces.
@@ -112,40 +110,18 @@ func (c *Cut) pieces(objectSize int) []piece {
 		return nil
 	}
 	var list []piece
-	p := piece{groups: weir.KeyGroupRange{Start: c.keyGroups.Start}, from: make([]int, len(c.tables)), to: make([]int, len(c.tables))}
-	for g := c.keyGroups.Start; g < c.keyGroups.End; g++ {
+	p := piece{groups: weir.KeyGroupRange{Start: c.keyGroups.Start}}
+	for g := range c.keyGroups.End - c.keyGroups.Start {
 		for i := range c.tables {
-			t := &c.tables[i]
-			for p.to[i] < len(t.order) && t.groupAt(p.to[i], c.maxParallelism) == g {
-				p.size += t.entrySize(int(t.order[p.to[i]]))
-				p.to[i]++
-			}
+			p.size += c.tables[i].order.bytes[g]
 		}
-		if p.size >= objectSize && g+1 < c.keyGroups.End {
-			p.groups.End = g + 1
+		p.groups.End = c.keyGroups.Start + g + 1
+		if p.size >= objectSize || p.groups.End == c.keyGroups.End {
 			list = append(list, p)
-			p = piece{groups: weir.KeyGroupRange{Start: g + 1}, from: p.to, to: slices.Clone(p.to)}
+			p = piece{groups: weir.KeyGroupRange{Start: p.groups.End}}
 		}
 	}
-	p.groups.End = c.keyGroups.End
-	return append(list, p)
-}
-
-func (t *cutTable) record(slot int) record {
-	return t.chunks[slot>>chunkBits].at(t.rec, slot&chunkMask)
-}
-
-func (t *cutTable) groupAt(i, maxParallelism int) int {
-	return weir.KeyGroupOf(t.record(int(t.order[i]))[0], maxParallelism)
-}
-
-// entrySize is the number of bytes that an entry takes in a block.
-func (t *cutTable) entrySize(slot int) int {
-	size := entryFixed + groupSize + len(keyAt(t.chunks, t.rec, slot)) + 8*t.layout.Words
-	if t.layout.Blob {
-		size += 4 + len(t.chunks[slot>>chunkBits].text(t.record(slot)[3]))
-	}
-	return size
+	return list
 }
 
 // handle describes what the encoder has written.

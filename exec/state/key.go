@@ -1,12 +1,11 @@
 package state
 
 import (
-	"bytes"
 	"encoding/binary"
-	"slices"
+	"math/bits"
 	"unsafe"
 
-	"weir"
+	"weir/exec/batch"
 )
 
 // A state key, in snapshots, is the key group, 2 bytes big-endian, then the encoded
@@ -24,7 +23,7 @@ func appendStateKey(dst []byte, group int, key []byte) []byte {
 // A packed key is the 16 bytes of a record that hold a key of up to 15 bytes: the
 // bytes in memory order, then the length. A longer key has the mark longKey there, and
 // its place in the chunk's bytes; a free slot has freeSlot.
-type packed [2]uint64
+type packed struct{ a, b uint64 }
 
 const (
 	inlineKey = 15
@@ -37,35 +36,42 @@ func view(p *uint64) *[16]byte { return (*[16]byte)(unsafe.Pointer(p)) }
 
 // pack packs a key of up to 15 bytes.
 func pack(key []byte) (p packed) {
-	b := view(&p[0])
+	b := view(&p.a)
 	copy(b[:inlineKey], key)
 	b[inlineKey] = byte(len(key))
 	return p
 }
 
-// order sorts slots by (key group, key): first into the buckets of their groups.
-func order(chunks []*chunk, l recordLayout, groups weir.KeyGroupRange, maxParallelism int) []int32 {
-	starts := make([]int, groups.End-groups.Start+1)
-	live := 0
-	eachSlot(chunks, l, func(_ int, r record) bool {
-		starts[weir.KeyGroupOf(r[0], maxParallelism)-groups.Start+1]++
-		live++
-		return true
-	})
-	for i := range starts[1:] {
-		starts[i+1] += starts[i]
+// littleEndian: the first byte of a packed key is the lowest of its first word.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// packInt packs what batch.EncodeKey gives for one Ints value.
+func packInt(x int64) packed {
+	payload := batch.EncodeIntKey(x)
+	if littleEndian {
+		payload = bits.ReverseBytes64(payload)
+		return packed{uint64(batch.Ints) | payload<<8, payload>>56 | batch.IntKeySize<<(8*inlineKey-64)}
 	}
-	next, slots := slices.Clone(starts), make([]int32, live)
-	eachSlot(chunks, l, func(slot int, r record) bool {
-		g := weir.KeyGroupOf(r[0], maxParallelism) - groups.Start
-		slots[next[g]] = int32(slot)
-		next[g]++
-		return true
-	})
-	for g := range starts[1:] {
-		slices.SortFunc(slots[starts[g]:starts[g+1]], func(a, b int32) int {
-			return bytes.Compare(keyAt(chunks, l, int(a)), keyAt(chunks, l, int(b)))
-		})
+	return pack(binary.BigEndian.AppendUint64([]byte{byte(batch.Ints)}, payload))
+}
+
+// inlineString is the length up to which an encoded string fits into a record.
+const inlineString = inlineKey - 2
+
+// packString packs what batch.EncodeKey gives for the string text[from:to], of at most
+// inlineString bytes.
+func packString(text []byte, from, to int) packed {
+	n := to - from
+	if littleEndian && from+16 <= len(text) {
+		low, high := binary.LittleEndian.Uint64(text[from:]), binary.LittleEndian.Uint64(text[from+8:])
+		low &= 1<<(8*min(n, 8)) - 1
+		high &= 1<<(8*max(n-8, 0)) - 1
+		return packed{uint64(batch.Strings) | uint64(n)<<8 | low<<16, low>>48 | high<<16 | uint64(n+2)<<(8*inlineKey-64)}
 	}
-	return slots
+	var p packed
+	b := view(&p.a)
+	b[0], b[1] = byte(batch.Strings), byte(n)
+	copy(b[2:inlineKey], text[from:to])
+	b[inlineKey] = byte(n + 2)
+	return p
 }

@@ -11,7 +11,9 @@ import (
 // A loader puts the blocks of one file into a store.
 type loader struct {
 	store *Store
-	take  weir.KeyGroupRange
+	take  weir.KeyGroupRange // to be taken
+	of    weir.KeyGroupRange // the file's
+	size  int64              // of the file
 	table *Table
 	left  uint64 // entries of table still to come
 	total uint64 // entries read, taken or not
@@ -39,6 +41,10 @@ func (l *loader) header(p []byte) error {
 		return fmt.Errorf("%w: table %q has layout %+v there and %+v here", weir.ErrInvalid, name, layout, l.table.layout)
 	}
 	l.left = binary.LittleEndian.Uint64(p[9:])
+	if l.left > uint64(l.size/entryFixed) {
+		return damaged("%d entries in %d bytes", l.left, l.size)
+	}
+	l.table.index.reserve(l.table.index.n + int(l.left)*(l.take.End-l.take.Start)/(l.of.End-l.of.Start))
 	return nil
 }
 

@@ -53,7 +53,7 @@ func (s *Store) load(ctx context.Context, blobs blob.Store, h checkpoint.Handle,
 		source = object
 	}
 	r := &fileReader{in: bufio.NewReaderSize(source, 1<<16), sum: xxh3.New(), left: h.Size}
-	if err := s.loadBlocks(ctx, r, take); err != nil {
+	if err := s.loadBlocks(ctx, r, h, take); err != nil {
 		return err
 	}
 	if r.left != 0 {
@@ -117,7 +117,7 @@ func (r *fileReader) block() (kind byte, payload []byte, err error) {
 	return kind, payload, nil
 }
 
-func (s *Store) loadBlocks(ctx context.Context, r *fileReader, take weir.KeyGroupRange) error {
+func (s *Store) loadBlocks(ctx context.Context, r *fileReader, h checkpoint.Handle, take weir.KeyGroupRange) error {
 	head, err := r.take(len(magic) + 1)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *Store) loadBlocks(ctx context.Context, r *fileReader, take weir.KeyGrou
 	if v := head[len(magic)]; v != formatVersion {
 		return fmt.Errorf("%w: format version %d, this build reads version %d", weir.ErrInvalid, v, formatVersion)
 	}
-	l := loader{store: s, take: take}
+	l := loader{store: s, take: take, of: h.KeyGroups, size: h.Size}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err

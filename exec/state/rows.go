@@ -1,10 +1,6 @@
 package state
 
-import (
-	"encoding/binary"
-
-	"weir/exec/batch"
-)
+import "weir/exec/batch"
 
 // UpsertRows is Upsert for the key columns of every selected row of b: slots[i] and
 // fresh[i] belong to the i-th. hashes are those of batch.HashRows. Keys of one number
@@ -35,15 +31,6 @@ func (t *Table) upsertInts(b *batch.Batch, v *batch.Vector, hashes []uint64, slo
 	}
 }
 
-// packInt packs what batch.EncodeKey gives for one Ints value.
-func packInt(x int64) (p packed) {
-	b := view(&p[0])
-	b[0] = byte(batch.Ints)
-	binary.BigEndian.PutUint64(b[1:], batch.EncodeIntKey(x))
-	b[inlineKey] = batch.IntKeySize
-	return p
-}
-
 func nullRow(k batch.Physical) *batch.Batch {
 	b := batch.New([]batch.Physical{k}, 1)
 	b.Columns[0].AppendNull()
@@ -51,32 +38,20 @@ func nullRow(k batch.Physical) *batch.Batch {
 	return b
 }
 
-// inlineString is the length up to which an encoded string fits into a record.
-const inlineString = inlineKey - 2
-
 func (t *Table) upsertStrings(b *batch.Batch, keys []int, hashes []uint64, slots []int, fresh []bool) {
 	v := &b.Columns[keys[0]]
 	var scratch []byte
 	for i, h := range hashes {
 		row := b.Row(i)
 		if !v.Null(row) {
-			if s := v.Str(row); len(s) <= inlineString {
-				slots[i], fresh[i] = t.upsert(h, packString(s))
+			if from, to := int(v.Offsets[row]), int(v.Offsets[row+1]); to-from <= inlineString {
+				slots[i], fresh[i] = t.upsert(h, packString(v.Bytes, from, to))
 				continue
 			}
 		}
 		scratch = batch.EncodeKey(scratch[:0], b, keys, row)
 		slots[i], fresh[i] = t.Upsert(h, scratch)
 	}
-}
-
-// packString packs what batch.EncodeKey gives for one short string.
-func packString(s []byte) (p packed) {
-	b := view(&p[0])
-	b[0], b[1] = byte(batch.Strings), byte(len(s))
-	copy(b[2:inlineKey], s)
-	b[inlineKey] = byte(len(s) + 2)
-	return p
 }
 
 func (t *Table) upsertAny(b *batch.Batch, keys []int, hashes []uint64, slots []int, fresh []bool) {

@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/zeebo/xxh3"
+
+	"weir"
 )
 
 // A snapshot is a file, little-endian where nothing else is said:
@@ -36,13 +38,14 @@ type encoder struct {
 	ctx     context.Context
 	cut     *Cut
 	piece   piece
-	table   int // the next table
-	next    int // the next entry of the table before it, an index into its order
+	table   int     // the next table
+	slots   []int32 // entries still to come of the table before it
 	started bool
 	ended   bool
 	total   uint64
 	block   []byte
-	unread  []byte // of block
+	columns [5][]byte // of a block of entries
+	unread  []byte    // of block
 	written int64
 	sum     *xxh3.Hasher
 }
@@ -81,9 +84,9 @@ func (e *encoder) fill() {
 	}
 	start := len(e.block)
 	switch {
-	case e.table > 0 && e.next < e.piece.to[e.table-1]:
+	case len(e.slots) > 0:
 		e.begin(blockEntries)
-		e.entries(&e.cut.tables[e.table-1], e.piece.to[e.table-1])
+		e.entries(&e.cut.tables[e.table-1])
 	case e.table < len(e.cut.tables):
 		e.begin(blockTable)
 		e.header()
@@ -114,54 +117,53 @@ func blockSum(kind byte, payload []byte) uint64 { return xxh3.HashSeed(payload, 
 // header begins the next table.
 func (e *encoder) header() {
 	t := &e.cut.tables[e.table]
-	n := e.piece.to[e.table] - e.piece.from[e.table]
+	first := e.cut.keyGroups.Start
+	e.slots = t.order.slots[t.order.starts[e.piece.groups.Start-first]:t.order.starts[e.piece.groups.End-first]]
+	e.total += uint64(len(e.slots))
 	b := binary.LittleEndian.AppendUint32(e.block, uint32(e.cut.maxParallelism))
 	b = binary.LittleEndian.AppendUint32(b, uint32(t.layout.Words))
 	b = append(b, 0)
 	if t.layout.Blob {
 		b[len(b)-1] = 1
 	}
-	b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(e.slots)))
 	e.block = append(b, t.name...)
-	e.next = e.piece.from[e.table]
-	e.total += uint64(n)
 	e.table++
 }
 
-// entries appends as many of the table's entries, below to, as fit into a block.
-func (e *encoder) entries(t *cutTable, to int) {
-	from, size := e.next, 0
-	for e.next < to && size < blockSize {
-		size += t.entrySize(int(t.order[e.next]))
-		e.next++
+// entries appends as many entries as fit into a block, column by column.
+func (e *encoder) entries(t *cutTable) {
+	c := &e.columns
+	for i := range c {
+		c[i] = c[i][:0]
 	}
-	slots := t.order[from:e.next]
-	b := binary.LittleEndian.AppendUint32(e.block, uint32(len(slots)))
-	for _, s := range slots {
-		b = binary.LittleEndian.AppendUint64(b, t.record(int(s))[0])
-	}
-	for _, s := range slots {
-		b = binary.LittleEndian.AppendUint32(b, uint32(groupSize+len(keyAt(t.chunks, t.rec, int(s)))))
-	}
-	for i, s := range slots {
-		b = appendStateKey(b, t.groupAt(from+i, e.cut.maxParallelism), keyAt(t.chunks, t.rec, int(s)))
-	}
-	for _, s := range slots {
-		for _, w := range t.record(int(s))[t.rec.words:] {
-			b = binary.LittleEndian.AppendUint64(b, w)
+	n, size := 0, 0
+	for n < len(e.slots) && size < blockSize {
+		slot := int(e.slots[n])
+		chunk := t.chunks[slot>>chunkBits]
+		r := chunk.at(t.rec, slot&chunkMask)
+		key := chunk.key(r)
+		c[0] = binary.LittleEndian.AppendUint64(c[0], r[0])
+		c[1] = binary.LittleEndian.AppendUint32(c[1], uint32(groupSize+len(key)))
+		c[2] = appendStateKey(c[2], weir.KeyGroupOf(r[0], e.cut.maxParallelism), key)
+		for _, w := range r[t.rec.words:] {
+			c[3] = binary.LittleEndian.AppendUint64(c[3], w)
 		}
+		if t.layout.Blob {
+			c[4] = binary.LittleEndian.AppendUint32(c[4], uint32(len(chunk.text(r[3]))))
+		}
+		size += entrySize(chunk, t.rec, r)
+		n++
+	}
+	e.block = binary.LittleEndian.AppendUint32(e.block, uint32(n))
+	for _, column := range c {
+		e.block = append(e.block, column...)
 	}
 	if t.layout.Blob {
-		for _, s := range slots {
-			b = binary.LittleEndian.AppendUint32(b, uint32(len(t.blob(int(s)))))
-		}
-		for _, s := range slots {
-			b = append(b, t.blob(int(s))...)
+		for _, slot := range e.slots[:n] {
+			chunk := t.chunks[slot>>chunkBits]
+			e.block = append(e.block, chunk.text(chunk.at(t.rec, int(slot)&chunkMask)[3])...)
 		}
 	}
-	e.block = b
-}
-
-func (t *cutTable) blob(slot int) []byte {
-	return t.chunks[slot>>chunkBits].text(t.record(slot)[3])
+	e.slots = e.slots[n:]
 }

@@ -134,7 +134,8 @@ func TestNonsenseIsRefused(t *testing.T) {
 	}
 	for want, h := range map[string]checkpoint.Handle{
 		"entries without a table":      sealed(count(0)),
-		"does not hold together":       sealed(header(testGroups, 0, 0, 9), count(9, 1, 2, 3)),
+		"does not hold together":       sealed(header(testGroups, 0, 0, 1), count(1, 1, 2, 3)),
+		"9 entries in":                 sealed(header(testGroups, 0, 0, 9)),
 		"unknown kind 7":               sealed([]byte{7}),
 		"max_parallelism 99":           sealed(header(99, 0, 0, 0)),
 		"a table of 4294967295 words":  sealed(header(testGroups, 1<<32-1, 0, 0)),

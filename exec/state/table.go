@@ -68,7 +68,7 @@ func (t *Table) find(hash uint64, key packed) (slot int, ok bool) {
 		}
 		slot := int(uint32(e)) - 1
 		r := t.chunks[slot>>chunkBits].records[(slot&chunkMask)*t.rec.stride:]
-		if r[1] == key[0] && r[2] == key[1] {
+		if r[1] == key.a && r[2] == key.b {
 			return slot, true
 		}
 	}
@@ -100,7 +100,7 @@ func (t *Table) upsert(hash uint64, key packed) (slot int, fresh bool) {
 		return slot, false
 	}
 	slot, _, r := t.insert(hash)
-	r[1], r[2] = key[0], key[1]
+	r[1], r[2] = key.a, key.b
 	return slot, true
 }
 
@@ -204,7 +204,7 @@ func (t *Table) SetBlob(slot int, v []byte) {
 	}
 	c.drop(r[3])
 	r[3] = 0
-	c.tidy(t.rec, true)
+	c.tidy(t.rec)
 	r[3] = c.add(v)
 }
 
@@ -222,7 +222,7 @@ func (t *Table) Delete(slot int) {
 	clear(r)
 	view(&r[1])[inlineKey] = freeSlot
 	t.free = append(t.free, slot)
-	c.tidy(t.rec, t.layout.Blob)
+	c.tidy(t.rec)
 }
 
 // Range calls f with the slot of every entry, in no promised order, until f returns
@@ -235,7 +235,7 @@ func (t *Table) Range(f func(slot int) bool) {
 // nothing may be deleted meanwhile.
 func (t *Table) Sorted() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for _, slot := range order(t.chunks, t.rec, t.store.keyGroups, t.store.maxParallelism) {
+		for _, slot := range order(t.chunks, t.rec, t.store.keyGroups, t.store.maxParallelism).slots {
 			if !yield(int(slot)) {
 				return
 			}
