@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"weir/exec/batch"
 	"weir/exec/eval"
 	"weir/planner"
 	"weir/planner/expr"
 	"weir/planner/plan"
-
-	"pgregory.net/rapid"
 )
 
 // TestFoldAgreesWithEval: whatever fold does to an expression, a row gets the same

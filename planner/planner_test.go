@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+
 	"weir"
 	"weir/planner/plan"
 	"weir/planner/sql"
-
-	"github.com/cockroachdb/datadriven"
-	"github.com/google/go-cmp/cmp"
 )
 
 // A memoryCatalog is a Catalog of CREATE TABLE texts by name.
