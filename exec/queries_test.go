@@ -17,6 +17,7 @@ import (
 	"weir/exec"
 	"weir/exec/exectest"
 
+	"weir/exec/sink"
 	"weir/exec/source"
 	"weir/planner"
 	"weir/planner/plan"
@@ -116,7 +117,7 @@ func (s *site) config(parallelism int, from *exectest.Snapshot, stepper *exectes
 	stepper.Allow(allow)
 	return exectest.Config{
 		Graph: s.graph, Parallelism: parallelism, From: from, Blobs: s.blobs, Files: []string{s.dir},
-		Openers: exec.Openers{Source: stepper.Open(source.Open)},
+		Openers: exec.Openers{Source: stepper.Open(source.Open), Sink: sink.Open},
 	}
 }
 

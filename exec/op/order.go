@@ -37,9 +37,8 @@ func (v *view) order(by []exec.Order) ([]ordered, error) {
 }
 
 // sortKey gives bytes that order rows: the columns of the order, then the row's key,
-// so that no two rows are equal. It belongs to the caller.
-func (v *view) sortKey(order []ordered, key, row []byte) ([]byte, error) {
-	dst := make([]byte, 0, len(key)+16*len(order))
+// so that no two rows are equal. It appends to dst.
+func (v *view) sortKey(dst []byte, order []ordered, key, row []byte) ([]byte, error) {
 	if len(order) > 0 {
 		if err := v.decode(row); err != nil {
 			return nil, err

@@ -81,10 +81,49 @@ func (v *view) json(row []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// candidate is a row that may be on the page.
+// A candidate is a row that may be on the page.
 type candidate struct {
 	sort []byte
 	slot int
+}
+
+// A collector keeps the first limit+1 rows behind after; limit 0: all of them.
+type collector struct {
+	after []byte
+	limit int
+	found []candidate
+	bound []byte // nothing from here on is wanted; nil: not known yet
+	key   []byte // scratch: the sort key of the row to add
+}
+
+// add takes in the row at slot, which is there n times, under c.key.
+func (c *collector) add(slot int, n uint64) {
+	base := len(c.key)
+	for i := range n {
+		if c.key = c.key[:base]; i > 0 {
+			c.key = binary.BigEndian.AppendUint64(c.key, i)
+		}
+		if c.bound != nil && bytes.Compare(c.key, c.bound) >= 0 {
+			return // and so are the further ones, which are greater
+		}
+		if len(c.after) > 0 && bytes.Compare(c.key, c.after) <= 0 {
+			continue
+		}
+		c.found = append(c.found, candidate{bytes.Clone(c.key), slot})
+		if c.limit > 0 && len(c.found) >= 2*c.limit+1024 {
+			c.found = c.page()
+			c.bound = c.found[len(c.found)-1].sort
+		}
+	}
+}
+
+// page puts what was found in order and drops what is beyond the limit.
+func (c *collector) page() []candidate {
+	slices.SortFunc(c.found, func(a, b candidate) int { return bytes.Compare(a.sort, b.sort) })
+	if c.limit > 0 {
+		return c.found[:min(len(c.found), c.limit+1)]
+	}
+	return c.found
 }
 
 // read scans the table for the page that q asks for.
@@ -94,39 +133,23 @@ func (v *view) read(t *state.Table, q exec.Query) (exec.Page, error) {
 	if err != nil {
 		return page, err
 	}
-	var found []candidate
-	var failed error
+	c := collector{after: q.After, limit: q.Limit}
 	t.Range(func(slot int) bool {
 		n := t.ReadWords(slot)[0]
 		page.Total += int64(n)
-		sort, err := v.sortKey(order, t.Key(slot), t.Blob(slot))
-		if err != nil {
-			failed = err
+		if c.key, err = v.sortKey(c.key[:0], order, t.Key(slot), t.Blob(slot)); err != nil {
 			return false
 		}
-		for i, taken := uint64(0), 0; i < n && (q.Limit == 0 || taken <= q.Limit); i++ {
-			key := sort
-			if i > 0 {
-				key = binary.BigEndian.AppendUint64(slices.Clone(sort), i)
-			}
-			if bytes.Compare(key, q.After) > 0 || len(q.After) == 0 {
-				found = append(found, candidate{key, slot})
-				taken++
-			}
-			if q.Limit > 0 && len(found) > 4*q.Limit+1024 {
-				found = smallest(found, q.Limit+1)
-			}
-		}
+		c.add(slot, n)
 		return true
 	})
-	if failed != nil {
-		return page, failed
+	if err != nil {
+		return page, err
 	}
-	if q.Limit > 0 && len(found) > q.Limit {
-		page.More = true
-		found = smallest(found, q.Limit)
-	} else {
-		sortCandidates(found)
+	found := c.page()
+	page.More = q.Limit > 0 && len(found) > q.Limit
+	if page.More {
+		found = found[:q.Limit]
 	}
 	page.Rows = make([]exec.Row, 0, len(found))
 	for _, c := range found {
@@ -137,16 +160,6 @@ func (v *view) read(t *state.Table, q exec.Query) (exec.Page, error) {
 		page.Rows = append(page.Rows, exec.Row{Op: batch.Insert.String(), JSON: json, Sort: c.sort})
 	}
 	return page, nil
-}
-
-func sortCandidates(c []candidate) {
-	slices.SortFunc(c, func(a, b candidate) int { return bytes.Compare(a.sort, b.sort) })
-}
-
-// smallest keeps the n first, in order.
-func smallest(c []candidate, n int) []candidate {
-	sortCandidates(c)
-	return c[:min(n, len(c))]
 }
 
 // Merge joins the pages of several subtasks, answers to one query without Changes,
