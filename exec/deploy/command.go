@@ -84,11 +84,9 @@ type Stop struct {
 // is closed. The reply comes when all have committed.
 type CommitOnly struct {
 	Header
-	Job            weir.JobID                            `json:"job"`
-	Attempt        weir.AttemptID                        `json:"attempt"`
-	Checkpoint     weir.CheckpointID                     `json:"checkpoint"`
-	Graph          plan.Graph                            `json:"graph"`
-	Parallelism    int                                   `json:"parallelism"`
-	MaxParallelism int                                   `json:"max_parallelism"`
-	Lists          map[weir.OperatorID][]json.RawMessage `json:"lists,omitempty"`
+	Job        weir.JobID                            `json:"job"`
+	Attempt    weir.AttemptID                        `json:"attempt"`
+	Checkpoint weir.CheckpointID                     `json:"checkpoint"`
+	Graph      plan.Graph                            `json:"graph"`
+	Lists      map[weir.OperatorID][]json.RawMessage `json:"lists,omitempty"`
 }

@@ -122,3 +122,10 @@ type remoteError struct {
 
 func (e *remoteError) Error() string { return e.message }
 func (e *remoteError) Unwrap() error { return e.sentinel }
+
+// Refused reports whether err is a refusal that came over the wire, rather than a
+// failure to reach the other side.
+func Refused(err error) bool {
+	var remote *remoteError
+	return errors.As(err, &remote)
+}

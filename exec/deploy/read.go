@@ -71,6 +71,8 @@ type ChangesPage struct {
 	Since []uint64 `json:"since"` // for the next question
 	Full  bool     `json:"full,omitempty"`
 	More  bool     `json:"more,omitempty"` // a limit left changes out: ask again at once
+	// Truncated: with Full, the table does not fit one message and rows of it are left out.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // A Change is one change of a result table: Op is +I, -U, +U or -D.

@@ -58,13 +58,14 @@ type Running struct {
 // TaskStats are a task's figures. Counts are totals since the task started.
 type TaskStats struct {
 	Task weir.TaskID `json:"task"`
-	// RowsIn are those its first operator took in (a source: produced), RowsOut those
-	// its last one gave on.
+	// RowsIn are those received (a source: read), RowsOut those given on.
 	RowsIn  int64 `json:"rows_in"`
 	RowsOut int64 `json:"rows_out"`
-	// BusyMS and WaitMS say how its time was spent: at work, and blocked by a full output.
-	BusyMS int64 `json:"busy_ms"`
-	WaitMS int64 `json:"wait_ms"`
+	// Busy and Blocked are shares of its time, 0 to 1: at work, and waiting for a full
+	// channel.
+	Busy    float64 `json:"busy"`
+	Blocked float64 `json:"blocked"`
+	Ended   bool    `json:"ended,omitempty"`
 	// Watermark is event time in microseconds since 1970; 0: none.
 	Watermark int64 `json:"watermark,omitempty"`
 	State     int64 `json:"state_bytes,omitempty"`

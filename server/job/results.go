@@ -41,7 +41,10 @@ type ChangePage struct {
 	Cursor  string
 	Reset   bool
 	More    bool // ask again at once
-	Status  weir.Status
+	// Truncated: with Reset, the table is too large for one answer and rows of it are
+	// left out; Results pages through it.
+	Truncated bool
+	Status    weir.Status
 }
 
 // A Change is one change of a result table: Op is +I, -U, +U or -D.

@@ -1,11 +1,17 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"weir"
 	"weir/checkpoint"
 	"weir/checkpoint/blob"
 )
@@ -22,31 +28,309 @@ type Store interface {
 	History
 }
 
-// Deps are what a Service works with.
+// A Control carries commands to workers and back (transport). Server is the name
+// under which this server takes commands of others, as a worker does its own.
+type Control interface {
+	// Request has a worker run a command and returns its answer; weir.ErrNotFound: nobody
+	// has answered under that name for a while.
+	Request(ctx context.Context, worker weir.WorkerID, kind string, body []byte) ([]byte, error)
+	// Serve takes commands under a name until ctx ends.
+	Serve(ctx context.Context, name weir.WorkerID, incarnation string, handler func(ctx context.Context, kind string, body []byte) ([]byte, error)) error
+	// Ping asks a worker for its incarnation; weir.ErrNotFound: nobody listens there.
+	Ping(ctx context.Context, worker weir.WorkerID) (incarnation string, err error)
+	// Connected reports whether our own connection is up.
+	Connected() bool
+}
+
+// Reports brings what workers say to this server (transport).
+type Reports interface {
+	// ServeReports calls handler with each report until ctx ends; one that answers
+	// weir.ErrConflict is offered again.
+	ServeReports(ctx context.Context, handler func(ctx context.Context, kind string, body []byte) ([]byte, error)) error
+	// Heartbeats calls handle with each heartbeat until ctx ends.
+	Heartbeats(ctx context.Context, handle func(body []byte)) error
+}
+
+// Deps are what a Service works with; all are required.
 type Deps struct {
 	Store       Store
 	Checkpoints checkpoint.Store
 	Blobs       blob.Store
+	Control     Control
+	Reports     Reports
 	Logger      *slog.Logger
+}
+
+// Options tune a Service; the zero value works.
+type Options struct {
+	// LeaseTTL is how long the lease on the jobs outlives its holder; 0: 3 s.
+	LeaseTTL time.Duration
+	// Poll is how often the metastore is looked at for what other servers recorded; 0: 1 s.
+	Poll time.Duration
+	// Now is the clock; nil: time.Now.
+	Now func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	o.LeaseTTL = cmp.Or(o.LeaseTTL, 3*time.Second)
+	o.Poll = cmp.Or(o.Poll, time.Second)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
 }
 
 // A Service runs jobs and answers for them. Its methods may be called on any server;
 // the jobs themselves are run by the one that holds the lease.
 type Service struct {
-	deps Deps
+	deps  Deps
+	opts  Options
+	id    string // this server's incarnation: the lease's holder
+	now   func() time.Time
+	wakeC chan struct{} // room for one: the holder looks at the metastore
+
+	mu struct {
+		sync.Mutex
+		workers  *registry
+		since    time.Time // when Run began: workers are heard from then on
+		holder   string    // of the lease, as last heard; empty: nobody
+		loaded   bool      // we hold the lease and know every unsettled job
+		jobs     map[weir.JobID]*driver
+		reserved map[weir.JobID]map[weir.WorkerID]int
+	}
 }
 
 // New makes a Service; Run runs it.
-func New(deps Deps) *Service { return &Service{deps: deps} }
+func New(deps Deps, opts Options) *Service {
+	opts = opts.withDefaults()
+	s := &Service{deps: deps, opts: opts, now: opts.Now, id: weir.NewIncarnation(), wakeC: make(chan struct{}, 1)}
+	s.mu.workers, s.mu.jobs, s.mu.reserved = newRegistry(), map[weir.JobID]*driver{}, map[weir.JobID]map[weir.WorkerID]int{}
+	return s
+}
 
-// Run runs the service until ctx ends.
+// shard is the one shard there is.
+const shard = 0
+
+// serverName is the name under which a server takes commands.
+func serverName(id string) weir.WorkerID { return weir.WorkerID("server-" + id) }
+
+// Run holds the lease when it is free, and then runs the jobs, until ctx ends. Running
+// tasks are not ended with it.
 func (s *Service) Run(ctx context.Context) error {
-	<-ctx.Done()
+	s.mu.Lock()
+	s.mu.since = s.now()
+	s.mu.Unlock()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.deps.Reports.Heartbeats(ctx, s.heartbeat) })
+	g.Go(func() error { return s.deps.Reports.ServeReports(ctx, s.report) })
+	g.Go(func() error { return s.deps.Control.Serve(ctx, serverName(s.id), s.id, s.command) })
+	g.Go(func() error { return s.watch(ctx) })
+	g.Go(func() error { return s.lead(ctx) })
+	if err := g.Wait(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("run jobs: %w", err)
+	}
 	return nil
 }
 
-type triggerRequest struct {
-	Savepoint bool
-	Name      string
-	Wait      time.Duration
+// wake has the holder, if it is this server, look at the metastore now.
+func (s *Service) wake() {
+	select {
+	case s.wakeC <- struct{}{}:
+	default:
+	}
+}
+
+// A leaseAnswer is the outcome of asking for the lease.
+type leaseAnswer struct {
+	askedAt time.Time
+	lease   *Lease
+}
+
+// lead drives the lease machine: it asks for the lease, runs hold while it has it, and
+// lets it go at the end.
+func (s *Service) lead(ctx context.Context) error {
+	m := newLeaseMachine(s.id, s.opts.LeaseTTL)
+	answerC := make(chan leaseAnswer, 1)
+	var g errgroup.Group
+	var holding sync.Mutex // one hold ends before the next begins
+	letGo := func() {}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	apply := func(do leaseDo) {
+		if do.Lost {
+			s.deps.Logger.Warn("lease lost", "server", s.id)
+			letGo()
+		}
+		if do.Gained != 0 {
+			var hctx context.Context
+			hctx, letGo = context.WithCancel(ctx)
+			g.Go(func() error { return s.hold(hctx, &holding, do.Gained) })
+		}
+		if do.Ask {
+			g.Go(func() error { return s.askLease(ctx, answerC) })
+		}
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case a := <-answerC:
+			apply(m.answered(s.now(), a.askedAt, a.lease))
+		case <-timer.C:
+		}
+		apply(m.step(s.now()))
+		timer.Reset(max(m.next().Sub(s.now()), time.Millisecond))
+	}
+	letGo()
+	err := g.Wait()
+	if m.term != 0 {
+		rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if err := s.deps.Store.ReleaseLease(rctx, shard, s.id); err != nil {
+			s.deps.Logger.Warn("lease not released, it will expire", "err", err)
+		}
+	}
+	return err
+}
+
+// askLease asks for the lease once and says how it stands.
+func (s *Service) askLease(ctx context.Context, answerC chan<- leaseAnswer) error {
+	a := leaseAnswer{askedAt: s.now()}
+	lease, err := s.deps.Store.AcquireLease(ctx, shard, s.id, s.opts.LeaseTTL)
+	if err == nil {
+		a.lease = &lease
+	} else if ctx.Err() == nil {
+		s.deps.Logger.Warn("lease not renewed", "err", err)
+	}
+	s.mu.Lock()
+	if a.lease != nil {
+		s.mu.holder = a.lease.Holder
+	}
+	s.mu.Unlock()
+	answerC <- a // has room: one question is open at a time
+	return nil
+}
+
+// hold runs the jobs of the shard under a term until ctx ends: one driver for each job
+// that is not settled.
+func (s *Service) hold(ctx context.Context, holding *sync.Mutex, term int64) error {
+	holding.Lock()
+	defer holding.Unlock()
+	s.deps.Logger.Info("lease gained", "server", s.id, "term", term)
+	var g errgroup.Group
+	ticker := time.NewTicker(s.opts.Poll)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		s.look(ctx, &g, term)
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		case <-s.wakeC:
+		}
+	}
+	s.mu.Lock()
+	s.mu.loaded = false
+	s.mu.Unlock()
+	return g.Wait()
+}
+
+// look reads the unsettled jobs: those without a driver get one, the others' drivers
+// hear of the row.
+func (s *Service) look(ctx context.Context, g *errgroup.Group, term int64) {
+	jobs, err := s.deps.Store.Jobs(ctx, JobFilter{Unsettled: true})
+	if err != nil {
+		if ctx.Err() == nil {
+			s.deps.Logger.Warn("jobs not read, tried again", "err", err)
+		}
+		return
+	}
+	for _, j := range jobs {
+		s.mu.Lock()
+		d := s.mu.jobs[j.ID]
+		begin := d == nil && !settled(j) && j.Term <= term
+		if begin {
+			d = newDriver(s, j, term)
+			s.mu.jobs[j.ID] = d
+		}
+		s.mu.Unlock()
+		switch {
+		case begin:
+			g.Go(func() error { return s.drive(ctx, d) })
+		case d != nil:
+			d.post(evWished{j})
+		}
+	}
+	s.mu.Lock()
+	s.mu.loaded = ctx.Err() == nil
+	s.mu.Unlock()
+	s.endStrays(ctx, g)
+}
+
+// drive runs one job's driver to its end. If that was not the job's, the next look
+// begins a new one from the row.
+func (s *Service) drive(ctx context.Context, d *driver) error {
+	log := s.deps.Logger.With("job", d.id)
+	err := d.run(ctx)
+	s.mu.Lock()
+	delete(s.mu.jobs, d.id)
+	delete(s.mu.reserved, d.id)
+	s.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, weir.ErrStale):
+		log.Info("a newer owner of the job exists")
+	case err != nil:
+		log.Error("job could not be driven, tried again", "err", err)
+	default:
+		s.broadcast(evSlots{})
+	}
+	return nil
+}
+
+// broadcast tells every driver.
+func (s *Service) broadcast(ev event) {
+	s.mu.Lock()
+	drivers := make([]*driver, 0, len(s.mu.jobs))
+	for _, d := range s.mu.jobs {
+		drivers = append(drivers, d)
+	}
+	s.mu.Unlock()
+	for _, d := range drivers { // their order does not matter: each decides for itself
+		d.post(ev)
+	}
+}
+
+// endStrays has workers end attempts that they run and that are over: a worker that
+// was cut off knows nothing of it.
+func (s *Service) endStrays(ctx context.Context, g *errgroup.Group) {
+	for _, st := range s.strays() {
+		g.Go(func() error { s.endStray(ctx, st); return nil })
+	}
+}
+
+// watchEvery is how often the registry looks at the clock.
+const watchEvery = 50 * time.Millisecond
+
+// watch judges workers: it drives the registry's pings and tells the jobs of deaths.
+func (s *Service) watch(ctx context.Context) error {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	var pings errgroup.Group
+	for {
+		select {
+		case <-ctx.Done():
+			return pings.Wait()
+		case <-ticker.C:
+		}
+		s.mu.Lock()
+		ping, dead := s.mu.workers.tick(s.now(), s.deps.Control.Connected())
+		settled := s.mu.since.Add(settleWithin)
+		s.mu.Unlock()
+		s.mourn(dead)
+		for _, id := range ping {
+			pings.Go(func() error { s.ping(ctx, id); return nil })
+		}
+		if now := s.now(); !now.Before(settled) && now.Sub(settled) < 2*watchEvery {
+			s.broadcast(evSlots{}) // jobs that waited for workers to be heard
+		}
+	}
 }

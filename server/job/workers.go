@@ -1,9 +1,12 @@
 package job
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"weir"
+	"weir/exec/deploy"
 )
 
 // A Worker is a worker process that servers hear of.
@@ -44,4 +47,225 @@ type ChainRates struct {
 	Blocked    float64
 	Watermark  time.Time // the lowest; zero: none
 	StateBytes int64
+}
+
+// The bounds by which a worker is judged (ARCHITECTURE §7).
+const (
+	pingAfter     = 500 * time.Millisecond // unheard of for that long: ping
+	absentFor     = 150 * time.Millisecond // nobody answers at its name for longer than a reconnect takes
+	silentFor     = 5 * time.Second        // it is there and says nothing, others are heard
+	silentAlone   = 60 * time.Second       // nobody else is heard either: it may be our own fault
+	forgottenFor  = 30 * time.Second       // a lost worker is listed no longer
+	rateOver      = 5 * time.Second        // rates are those of so long
+	beatsKept     = 16
+	settleWithin  = 1200 * time.Millisecond // every worker has said something within
+	workerGone    = "its process ended"
+	workerAbsent  = "nobody answers under its name"
+	workerAgain   = "its process was started anew"
+	workerSilent  = "it has not been heard for too long"
+	workerLeaving = "it was told to end"
+)
+
+// A registry knows the workers by their heartbeats and judges which are dead. It is
+// pure: what it wants done, pings, and what it found, deaths, are returned.
+type registry struct {
+	workers map[weir.WorkerID]*workerState
+	upSince time.Time // our own connection has worked since; zero: it does not
+}
+
+type workerState struct {
+	beat     deploy.Heartbeat // the last one
+	at       time.Time        // when anything was heard
+	lost     string           // why it is dead; empty: it lives
+	pinged   bool             // a ping is under way
+	absent   time.Time        // since when nobody answers; zero: somebody does
+	history  []beatAt         // oldest first
+	lostAt   time.Time
+	pingedAt time.Time
+}
+
+type beatAt struct {
+	at   time.Time
+	beat deploy.Heartbeat
+}
+
+// A death is a worker found dead.
+type death struct {
+	Worker weir.WorkerID
+	Why    string
+}
+
+func newRegistry() *registry { return &registry{workers: map[weir.WorkerID]*workerState{}} }
+
+// heard takes a heartbeat in. joined says that the worker may take tasks that it could
+// not before.
+func (r *registry) heard(now time.Time, beat deploy.Heartbeat) (joined bool, dead []death) {
+	w := r.workers[beat.Worker]
+	switch {
+	case w == nil:
+		w = &workerState{}
+		r.workers[beat.Worker], joined = w, true
+	case w.beat.Incarnation != beat.Incarnation:
+		if w.lost == "" {
+			dead = append(dead, death{beat.Worker, workerAgain})
+		}
+		w = &workerState{}
+		r.workers[beat.Worker], joined = w, true
+	case w.lost == workerGone, w.lost == workerAgain:
+		return false, nil // a late word of a process that has ended
+	case w.lost != "":
+		w.lost, joined = "", true // it was only silent
+	}
+	if beat.Leaving {
+		if w.lost == "" {
+			dead = append(dead, death{beat.Worker, workerLeaving})
+		}
+		w.lost, w.lostAt, joined = workerLeaving, now, false
+	}
+	joined = joined || w.beat.Slots < beat.Slots
+	w.beat, w.at, w.absent = beat, now, time.Time{}
+	if w.history = append(w.history, beatAt{now, beat}); len(w.history) > beatsKept {
+		w.history = w.history[1:]
+	}
+	return joined, dead
+}
+
+// exited says that the process of a worker's life has ended; an empty incarnation is
+// whichever is known.
+func (r *registry) exited(now time.Time, id weir.WorkerID, incarnation string) []death {
+	w := r.workers[id]
+	if w == nil || incarnation != "" && w.beat.Incarnation != incarnation {
+		return nil
+	}
+	return r.lose(now, id, workerGone)
+}
+
+// A pingResult is how a ping ended.
+type pingResult uint8
+
+const (
+	pingAnswered pingResult = iota
+	pingNobody              // no responders
+	pingSilence             // no answer in time, or our own connection is to blame
+)
+
+// ponged takes the end of a ping in.
+func (r *registry) ponged(now time.Time, id weir.WorkerID, result pingResult, incarnation string) []death {
+	w := r.workers[id]
+	if w == nil || w.lost != "" {
+		return nil
+	}
+	w.pinged = false
+	switch {
+	case result == pingAnswered && incarnation != w.beat.Incarnation:
+		return r.lose(now, id, workerAgain)
+	case result == pingAnswered:
+		w.at, w.absent = now, time.Time{}
+	case result == pingSilence:
+		w.absent = time.Time{}
+	case w.absent.IsZero():
+		w.absent = now
+	case now.Sub(w.absent) >= absentFor && now.Sub(r.upSince) >= absentFor:
+		return r.lose(now, id, workerAbsent)
+	}
+	return nil
+}
+
+// tick looks at the clock: whom to ping, and who has been silent for too long. While
+// our own connection is down nobody is judged, and the time does not count.
+func (r *registry) tick(now time.Time, connected bool) (ping []weir.WorkerID, dead []death) {
+	if !connected {
+		r.upSince = time.Time{}
+		return nil, nil
+	}
+	if r.upSince.IsZero() {
+		r.upSince = now
+	}
+	for _, id := range r.ids() {
+		w := r.workers[id]
+		if w.lost != "" {
+			if now.Sub(w.lostAt) > forgottenFor {
+				delete(r.workers, id)
+			}
+			continue
+		}
+		quiet := min(now.Sub(w.at), now.Sub(r.upSince))
+		if quiet >= silentAlone || quiet >= silentFor && r.hearsOthers(now, id) {
+			dead = append(dead, r.lose(now, id, workerSilent)...)
+			continue
+		}
+		due := pingAfter
+		if !w.absent.IsZero() {
+			due = absentFor
+		}
+		if !w.pinged && now.Sub(w.at) >= pingAfter && now.Sub(w.pingedAt) >= due {
+			w.pinged, w.pingedAt = true, now
+			ping = append(ping, id)
+		}
+	}
+	return ping, dead
+}
+
+func (r *registry) hearsOthers(now time.Time, but weir.WorkerID) bool {
+	for id, w := range r.workers {
+		if id != but && w.lost == "" && now.Sub(w.at) < silentFor {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *registry) lose(now time.Time, id weir.WorkerID, why string) []death {
+	w := r.workers[id]
+	if w.lost != "" {
+		return nil
+	}
+	w.lost, w.lostAt = why, now
+	return []death{{id, why}}
+}
+
+func (r *registry) ids() []weir.WorkerID { return slices.Sorted(maps.Keys(r.workers)) }
+
+// alive lists the workers that may take tasks.
+func (r *registry) alive() []*workerState {
+	var list []*workerState
+	for _, id := range r.ids() {
+		if w := r.workers[id]; w.lost == "" {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// runs lists the workers that run, or ran when last heard of, an attempt of the job:
+// this one, or, when it is the zero one, any.
+func (r *registry) runs(job weir.JobID, attempt weir.AttemptID) []weir.WorkerID {
+	var list []weir.WorkerID
+	for _, w := range r.alive() {
+		if slices.ContainsFunc(w.beat.Attempts, func(a deploy.Running) bool {
+			return a.Job == job && (attempt == weir.AttemptID{} || a.Attempt == attempt)
+		}) {
+			list = append(list, w.beat.Worker)
+		}
+	}
+	return list
+}
+
+// parts lists where the tasks of a chain of an attempt run.
+func (r *registry) parts(job weir.JobID, attempt weir.AttemptID, chain int) []deploy.Placed {
+	var parts []deploy.Placed
+	for _, w := range r.alive() {
+		for _, a := range w.beat.Attempts {
+			if a.Job != job || a.Attempt != attempt {
+				continue
+			}
+			for _, t := range a.Tasks {
+				if t.Task.Chain == chain {
+					parts = append(parts, deploy.Placed{Task: t.Task, Worker: w.beat.Worker})
+				}
+			}
+		}
+	}
+	slices.SortFunc(parts, func(a, b deploy.Placed) int { return a.Task.Compare(b.Task) })
+	return parts
 }

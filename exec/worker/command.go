@@ -1,0 +1,219 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+
+	"weir"
+	"weir/exec"
+	"weir/exec/deploy"
+	"weir/planner/plan"
+)
+
+// command runs one command of a server or of another worker.
+func (w *Worker) command(ctx context.Context, kind string, body []byte) ([]byte, error) {
+	reply, err := w.run(ctx, kind, body)
+	return deploy.EncodeReply(reply, err), nil
+}
+
+func (w *Worker) run(ctx context.Context, kind string, body []byte) ([]byte, error) {
+	switch kind {
+	case deploy.KindDeploy:
+		var m deploy.Deploy
+		return nil, decoded(deploy.Decode(body, &m), func() error { return w.deploy(m) })
+	case deploy.KindTrigger:
+		var m deploy.Trigger
+		return nil, decoded(deploy.Decode(body, &m), func() error { return w.trigger(m) })
+	case deploy.KindCommit:
+		var m deploy.Commit
+		return nil, decoded(deploy.Decode(body, &m), func() error { return w.commit(m) })
+	case deploy.KindClose:
+		var m deploy.Close
+		return nil, decoded(deploy.Decode(body, &m), func() error { return w.close(ctx, m) })
+	case deploy.KindStop:
+		var m deploy.Stop
+		return nil, decoded(deploy.Decode(body, &m), func() error { return w.stop(ctx, m) })
+	case deploy.KindCommitOnly:
+		var m deploy.CommitOnly
+		return nil, decoded(deploy.Decode(body, &m), func() error { return w.commitOnly(ctx, m) })
+	case deploy.KindResults, deploy.KindChanges, deploy.KindRead:
+		return w.read(ctx, kind, body)
+	}
+	return nil, fmt.Errorf("%w: a worker knows no command %q", weir.ErrInvalid, kind)
+}
+
+func decoded(err error, f func() error) error {
+	if err != nil {
+		return err
+	}
+	return f()
+}
+
+// deploy begins an attempt. The same one again changes nothing.
+func (w *Worker) deploy(m deploy.Deploy) error {
+	if len(m.Tasks) == 0 {
+		return fmt.Errorf("%w: a deployment without tasks", weir.ErrInvalid)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	newest, known := w.mu.newest[m.Job]
+	switch {
+	case w.mu.leaving || w.runCtx.Err() != nil:
+		return fmt.Errorf("%w: the worker is ending", weir.ErrConflict)
+	case known && newest == m.Attempt:
+		return nil // it runs, or it did
+	case known && newest.Number >= m.Attempt.Number:
+		return fmt.Errorf("%w: attempt %v of job %s is known", weir.ErrStale, newest, m.Job)
+	}
+	w.know(m.Job, m.Attempt)
+	if old := w.mu.attempts[m.Job]; old != nil {
+		old.cancel()
+	}
+	w.mu.attempts[m.Job] = w.start(m)
+	return nil
+}
+
+// knownJobs bounds how many jobs' newest attempts are remembered.
+const knownJobs = 10000
+
+// know remembers the newest attempt of a job; w.mu is held.
+func (w *Worker) know(job weir.JobID, attempt weir.AttemptID) {
+	if len(w.mu.newest) >= knownJobs {
+		for other := range w.mu.newest { // any that does not run
+			if w.mu.attempts[other] == nil && other != job {
+				delete(w.mu.newest, other)
+				break
+			}
+		}
+	}
+	w.mu.newest[job] = attempt
+}
+
+// forget drops an attempt that has ended.
+func (w *Worker) forget(a *attempt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.attempts[a.m.Job] == a {
+		delete(w.mu.attempts, a.m.Job)
+	}
+}
+
+// find returns the attempt that runs, or weir.ErrStale.
+func (w *Worker) find(job weir.JobID, id weir.AttemptID) (*attempt, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := w.mu.attempts[job]
+	if a == nil || a.m.Attempt != id {
+		return nil, fmt.Errorf("%w: attempt %v of job %s does not run on worker %s", weir.ErrStale, id, job, w.cfg.ID)
+	}
+	return a, nil
+}
+
+func (w *Worker) trigger(m deploy.Trigger) error {
+	a, err := w.find(m.Job, m.Attempt)
+	if err != nil {
+		return err
+	}
+	for _, id := range m.Tasks {
+		t := a.task(id)
+		if t == nil {
+			return fmt.Errorf("%w: task %v does not run on worker %s", weir.ErrConflict, id, w.cfg.ID)
+		}
+		if err := t.Trigger(m.Trigger); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Worker) commit(m deploy.Commit) error {
+	a, err := w.find(m.Job, m.Attempt)
+	if err != nil {
+		return err
+	}
+	for _, id := range m.Tasks {
+		t := a.task(id)
+		if t == nil {
+			return fmt.Errorf("%w: task %v does not run on worker %s", weir.ErrConflict, id, w.cfg.ID)
+		}
+		t.Commit(m.Checkpoint)
+	}
+	return nil
+}
+
+// close ends the tasks of a finished attempt and waits for them.
+func (w *Worker) close(ctx context.Context, m deploy.Close) error {
+	a, err := w.find(m.Job, m.Attempt)
+	if err != nil {
+		return nil // closed and stopped before
+	}
+	a.close()
+	return wait(ctx, a.idleC)
+}
+
+// stop ends an attempt, and older ones of the job, and waits for them. None of these
+// can be deployed any more.
+func (w *Worker) stop(ctx context.Context, m deploy.Stop) error {
+	w.mu.Lock()
+	if newest := w.mu.newest[m.Job]; newest.Number < m.Attempt.Number {
+		w.know(m.Job, m.Attempt)
+	}
+	a := w.mu.attempts[m.Job]
+	w.mu.Unlock()
+	if a == nil || a.m.Attempt.Number > m.Attempt.Number {
+		return nil
+	}
+	a.cancel()
+	return wait(ctx, a.doneC)
+}
+
+func wait(ctx context.Context, doneC <-chan struct{}) error {
+	select {
+	case <-doneC:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// commitOnly opens each sink that has open segments, has it commit them, and closes it.
+func (w *Worker) commitOnly(ctx context.Context, m deploy.CommitOnly) error {
+	for _, chain := range m.Graph.Chains {
+		for i, op := range chain.Operators {
+			if op.Kind != plan.Sink || len(m.Lists[op.ID]) == 0 {
+				continue
+			}
+			setup := exec.Setup{
+				Job: m.Job, Attempt: m.Attempt, Operator: op, Subtask: 0, Parallelism: 1, MaxParallelism: m.Graph.MaxParallelism,
+				List: m.Lists[op.ID], Restored: true, Files: w.cfg.Files,
+				Logger: w.cfg.Logger.With("job", m.Job, "attempt", m.Attempt, "op", op.ID),
+			}
+			if i > 0 {
+				setup.Input = chain.Operators[i-1].Schema
+			} else {
+				setup.Input = op.Sink.Table.Columns
+			}
+			if err := w.commitSink(ctx, setup, m.Checkpoint); err != nil {
+				return fmt.Errorf("%s: %w", op.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (w *Worker) commitSink(ctx context.Context, s exec.Setup, id weir.CheckpointID) (err error) {
+	sink, err := w.cfg.Openers.Sink(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := sink.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	c, ok := sink.(exec.Committer)
+	if !ok {
+		return nil
+	}
+	return c.Commit(ctx, id)
+}

@@ -1,0 +1,40 @@
+// Package worker is a worker process: it takes deployments from a server, runs their
+// tasks, and reports what becomes of them. It holds no truth: everything it knows can
+// be lost, and a server that says otherwise is right.
+//
+//	          Deploy, Trigger, Commit, Close, Stop       ┌── attempt ──────────────┐
+//	server ─────────────────────────────────▶ command.go │ build ▸ task, task, …   │
+//	       ◀───── Report (until a server took it) ─────────── reports in order     │
+//	       ◀───── Heartbeat (1 s, and at once on change)   └─────────────────────────┘
+//	worker ◀───── Read (parts of a result) ───── read.go ──▶ tasks, snapshots
+//
+// # Invariants
+//
+//	W1 Of each job one attempt runs: a Deploy ends every older one, and an older one
+//	   than the newest known is refused with weir.ErrStale.
+//	W2 A command may come twice: the second time it changes nothing.
+//	W3 What a task reports leaves in the order in which it was said, and is repeated
+//	   until a server has taken it in. An answer of weir.ErrStale ends the attempt.
+//	W4 A task's failure ends all tasks of its attempt on this worker.
+//	W5 Whoever hears no server runs on; reports wait.
+//	W6 The channels of an attempt that was closed stay until the server stops it: a
+//	   peer may still wait for the last frames.
+//
+// # Goroutines
+//
+// Run owns the heartbeat, the commands (each in a goroutine of the control's) and one
+// goroutine per attempt, which owns one per task and one that sends reports. Reads of
+// several parts run side by side for as long as their command.
+//
+// # Failures
+//
+// A deployment that cannot be built is reported as its first task's failure. A missing
+// object or wrong options will not mend by themselves, so that no restart is asked
+// for; anything else may. When Run's context ends, the worker says that it leaves, and
+// its attempts end without a report.
+//
+// # Testing
+//
+// worker_test.go drives a worker by commands over a control in memory, with operators
+// that fail on demand; the integration test of server/job runs several with a server.
+package worker

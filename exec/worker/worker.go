@@ -1,0 +1,171 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"weir"
+	"weir/checkpoint/blob"
+	"weir/exec"
+	"weir/exec/deploy"
+)
+
+// A Control carries commands to this worker, and its reports to servers (transport).
+type Control interface {
+	// Serve takes the commands for a worker until ctx ends, and answers pings with its
+	// incarnation.
+	Serve(ctx context.Context, worker weir.WorkerID, incarnation string, handler func(ctx context.Context, kind string, body []byte) ([]byte, error)) error
+	// Request has another worker run a command.
+	Request(ctx context.Context, worker weir.WorkerID, kind string, body []byte) ([]byte, error)
+	// Publish reports to the servers until one has taken the report in, or ctx ends.
+	// weir.ErrStale, weir.ErrNotFound and weir.ErrInvalid are a server's answers.
+	Publish(ctx context.Context, kind string, body []byte) ([]byte, error)
+	// Heartbeat tells every server that listens, once.
+	Heartbeat(ctx context.Context, body []byte) error
+}
+
+// A Network has the channels of all attempts (transport).
+type Network interface {
+	// Inbound opens the receiving end of a channel; local: the sender runs here too.
+	Inbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (exec.Inbound, error)
+	// Outbound opens the sending end; local: the receiver runs here too.
+	Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool) (exec.Outbound, error)
+	// Release drops all channels of an attempt.
+	Release(job weir.JobID, attempt weir.AttemptID)
+}
+
+// A Config is what a Worker works with. Files and Now may be empty.
+type Config struct {
+	ID      weir.WorkerID
+	Slots   int
+	PID     int
+	Host    string
+	Control Control
+	Network Network
+	Blobs   blob.Store
+	Openers exec.Openers
+	Files   []string // roots below which file connectors may read and write
+	Logger  *slog.Logger
+	Now     func() time.Time // nil: time.Now
+	Tasks   exec.Options
+}
+
+// beatEvery is the time between two heartbeats.
+const beatEvery = time.Second
+
+// A Worker is one life of a worker process.
+type Worker struct {
+	cfg         Config
+	incarnation string
+	kickC       chan struct{} // room for one: something changed, say so
+	group       errgroup.Group
+	runCtx      context.Context // of Run; attempts live under it
+
+	mu struct {
+		sync.Mutex
+		attempts map[weir.JobID]*attempt       // the newest of each job
+		newest   map[weir.JobID]weir.AttemptID // known; also of jobs that do not run here any more
+		leaving  bool
+	}
+}
+
+// New makes a worker; Run runs it.
+func New(cfg Config) *Worker {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	w := &Worker{cfg: cfg, incarnation: weir.NewIncarnation(), kickC: make(chan struct{}, 1)}
+	w.mu.attempts, w.mu.newest = map[weir.JobID]*attempt{}, map[weir.JobID]weir.AttemptID{}
+	return w
+}
+
+// Incarnation names this life of the worker.
+func (w *Worker) Incarnation() string { return w.incarnation }
+
+// Run takes commands until ctx ends and all tasks have ended. It may be called once.
+func (w *Worker) Run(ctx context.Context) error {
+	g, gctx := errgroup.WithContext(ctx)
+	w.runCtx = gctx
+	g.Go(func() error { return w.cfg.Control.Serve(gctx, w.cfg.ID, w.incarnation, w.command) })
+	g.Go(func() error { return w.beat(gctx) })
+	err := g.Wait()
+	w.leave(context.WithoutCancel(ctx))
+	w.group.Wait() //nolint:errcheck // attempts report their failures
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("worker %s: %w", w.cfg.ID, err)
+}
+
+// beat sends heartbeats: every second, and when something has changed.
+func (w *Worker) beat(ctx context.Context) error {
+	ticker := time.NewTicker(beatEvery)
+	defer ticker.Stop()
+	failed := false
+	for {
+		err := w.cfg.Control.Heartbeat(ctx, deploy.Encode(w.heartbeat()))
+		if ctx.Err() != nil {
+			return nil
+		}
+		if bad := err != nil; bad != failed {
+			failed = bad
+			w.cfg.Logger.Info("heartbeats", "worker", w.cfg.ID, "reach_nats", !bad, "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		case <-w.kickC:
+		}
+	}
+}
+
+// leave says that the worker takes no more tasks, so that its jobs go on elsewhere at
+// once.
+func (w *Worker) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	w.mu.Lock()
+	w.mu.leaving = true
+	w.mu.Unlock()
+	if err := w.cfg.Control.Heartbeat(ctx, deploy.Encode(w.heartbeat())); err != nil {
+		w.cfg.Logger.Info("not said goodbye", "worker", w.cfg.ID, "err", err)
+	}
+}
+
+// kick has a heartbeat sent now.
+func (w *Worker) kick() {
+	select {
+	case w.kickC <- struct{}{}:
+	default:
+	}
+}
+
+func (w *Worker) heartbeat() deploy.Heartbeat {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b := deploy.Heartbeat{
+		Header: deploy.Head(), Worker: w.cfg.ID, Incarnation: w.incarnation, PID: w.cfg.PID, Host: w.cfg.Host,
+		Slots: w.cfg.Slots, Leaving: w.mu.leaving,
+	}
+	for _, job := range sortedKeys(w.mu.attempts) {
+		a := w.mu.attempts[job]
+		b.UsedSlots += a.slots()
+		b.Attempts = append(b.Attempts, a.running())
+	}
+	return b
+}
+
+// together calls f for 0 to n-1 at a time and returns the first error.
+func together(n int, f func(i int) error) error {
+	var g errgroup.Group
+	for i := range n {
+		g.Go(func() error { return f(i) })
+	}
+	return g.Wait()
+}

@@ -1,0 +1,284 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/exec/deploy"
+)
+
+// A restore is what the tasks of an attempt start from, and what its coordinator has
+// to know of the past. The zero one is nothing.
+type restore struct {
+	ref  weir.SnapshotRef
+	plan *checkpoint.RestorePlan // nil: nothing
+	open []weir.CheckpointID     // commits that its sinks have to make good
+}
+
+// A coordination is the coordinator of the attempt's checkpoints at work.
+type coordination struct {
+	runner *checkpoint.Runner
+	doneC  chan struct{} // closed when it has ended
+}
+
+// load reads the base of an attempt and gives each task its part. A snapshot that is
+// not whole is no reason to start from nothing.
+func (d *driver) load(ctx context.Context, j weir.Job) event {
+	ready := evLoaded{Need: slotsNeeded(d.graph, j.Parallelism), Tasks: len(checkpoint.TasksOf(d.graph, j.Parallelism))}
+	r, err := d.readBase(ctx, j)
+	if err != nil {
+		lost := errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrInvalid)
+		return evLoaded{Failure: &weir.Failure{Reason: "restore", Message: fmt.Sprintf("checkpoint %d of job %s cannot be restored: %v", j.Base.Checkpoint, j.Base.Job, err)}, Restart: !lost}
+	}
+	d.mu.Lock()
+	d.mu.restore = r
+	d.mu.Unlock()
+	return ready
+}
+
+func (d *driver) readBase(ctx context.Context, j weir.Job) (*restore, error) {
+	r := &restore{ref: j.Base}
+	if j.Base.IsZero() {
+		return r, nil
+	}
+	m, err := checkpoint.LoadManifest(ctx, d.s.deps.Blobs, checkpoint.ManifestKey(j.Base.Job, j.Base.Checkpoint))
+	if err != nil {
+		return nil, err
+	}
+	if err := m.CheckObjects(ctx, d.s.deps.Blobs); err != nil {
+		return nil, err
+	}
+	if r.plan, err = checkpoint.Restore(m, d.graph, j.Parallelism); err != nil {
+		return nil, err
+	}
+	kept, err := d.s.deps.Checkpoints.Retained(ctx, j.ID)
+	for _, k := range slices.Backward(kept) {
+		if k.CommitsOpen {
+			r.open = append(r.open, k.ID)
+		}
+	}
+	return r, err
+}
+
+// deploy sends every worker its tasks. A worker that does not answer is asked again
+// until it does or is found dead.
+func (d *driver) deploy(ctx context.Context) {
+	j := d.machine.job
+	placed := placeTasks(d.graph, j.Parallelism, d.machine.slots)
+	d.mu.Lock()
+	d.mu.placed = placed
+	r := d.mu.restore
+	d.mu.Unlock()
+	lists := r.lists()
+	for _, w := range workersIn(placed) {
+		m := deploy.Deploy{
+			Header: deploy.Head(), Job: j.ID, Attempt: j.Attempt, Term: d.term, Graph: d.graph, Parallelism: j.Parallelism,
+			MaxParallelism: d.graph.MaxParallelism, Restored: r.ref.Checkpoint, RestoredJob: r.ref.Job, Placement: placed, Lists: lists,
+		}
+		for _, p := range placed {
+			if p.Worker == w {
+				m.Tasks = append(m.Tasks, r.task(p.Task))
+			}
+		}
+		d.async(func() { d.deployTo(ctx, w, m) })
+	}
+}
+
+func (d *driver) deployTo(ctx context.Context, w weir.WorkerID, m deploy.Deploy) {
+	for {
+		_, err := d.s.ask(ctx, w, deploy.KindDeploy, m)
+		final := deploy.Refused(err) || errors.Is(err, weir.ErrInvalid)
+		switch {
+		case err == nil, ctx.Err() != nil, final && errors.Is(err, weir.ErrStale):
+			return
+		case final:
+			d.post(evTaskFailed{m.Attempt, weir.Failure{Reason: "deploy", Worker: w, Message: fmt.Sprintf("worker %s: %v", w, err)}, !errors.Is(err, weir.ErrInvalid)})
+			return
+		}
+		d.log.Warn("worker did not take its tasks, asked again", "worker", w, "attempt", m.Attempt, "err", err)
+		if pause(ctx, askAgain) != nil {
+			return
+		}
+	}
+}
+
+func workersIn(placed []deploy.Placed) []weir.WorkerID {
+	var list []weir.WorkerID
+	for _, p := range placed {
+		list = append(list, p.Worker)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// lists is the list state of each operator: every subtask gets all of it.
+func (r *restore) lists() map[weir.OperatorID][]json.RawMessage {
+	if r.plan == nil {
+		return nil
+	}
+	return r.plan.Lists
+}
+
+// task gives one task its own part.
+func (r *restore) task(id weir.TaskID) deploy.Task {
+	t := deploy.Task{Task: id}
+	if r.plan == nil {
+		return t
+	}
+	i := slices.IndexFunc(r.plan.Tasks, func(p checkpoint.TaskRestore) bool { return p.Task == id })
+	from := r.plan.Tasks[i]
+	t.Ended = from.Ended
+	for _, op := range from.Keyed {
+		t.Keyed = append(t.Keyed, deploy.Keyed{Operator: op.Operator, Handles: op.Handles})
+	}
+	return t
+}
+
+// coordinate starts the coordinator of the attempt's checkpoints.
+func (d *driver) coordinate(ctx context.Context) {
+	j := d.machine.job
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.mu.restore
+	run := &coordination{doneC: make(chan struct{}), runner: checkpoint.NewRunner(checkpoint.Config{
+		Fence: d.fence(), Graph: d.graph, Parallelism: j.Parallelism, Options: d.options,
+		Base: r.ref, LastID: j.LastCheckpoint, OpenCommits: r.open,
+		Store: d.s.deps.Checkpoints, Blobs: d.s.deps.Blobs, Tasks: &tasks{d, j.Attempt, d.mu.placed},
+		Now: d.s.now, Logger: d.log, OnEvent: d.record,
+	})}
+	d.mu.run = run
+	ended := d.mu.ended
+	d.async(func() { d.runCoordinator(ctx, run, j.Attempt) })
+	d.async(func() {
+		for _, task := range ended {
+			run.runner.SourceEnded(task)
+		}
+		d.awaitFinal(ctx, run, j.Attempt)
+	})
+}
+
+// evStale: a write of the attempt's coordinator met a newer owner.
+type evStale struct{ Attempt weir.AttemptID }
+
+func (evStale) isEvent() {}
+
+// runCoordinator runs it and turns its end into an event.
+func (d *driver) runCoordinator(ctx context.Context, run *coordination, attempt weir.AttemptID) {
+	defer close(run.doneC)
+	err := run.runner.Run(ctx)
+	var failed *checkpoint.AttemptFailure
+	switch {
+	case err == nil:
+	case errors.As(err, &failed):
+		d.post(evTaskFailed{attempt, failed.Failure, failed.Failure.Reason != checkpoint.ReasonMetastoreBack})
+	case errors.Is(err, weir.ErrStale):
+		d.post(evStale{attempt})
+	default:
+		d.post(evTaskFailed{attempt, weir.Failure{Reason: "checkpoint", Message: err.Error()}, true})
+	}
+}
+
+// awaitFinal waits for the last checkpoint of the attempt.
+func (d *driver) awaitFinal(ctx context.Context, run *coordination, attempt weir.AttemptID) {
+	select {
+	case e := <-run.runner.Ending():
+		if e.Stopped {
+			d.post(evSaved{Attempt: attempt})
+		} else {
+			d.post(evFinal{attempt})
+		}
+	case <-run.doneC:
+	case <-ctx.Done():
+	}
+}
+
+// record appends a line of the coordinator to the job's history.
+func (d *driver) record(ctx context.Context, e weir.Event) {
+	if err := d.s.deps.Store.AddEvent(ctx, e); err != nil && ctx.Err() == nil {
+		d.log.Warn("event not recorded", "err", err)
+	}
+}
+
+// save takes the savepoint of a stop. Its success is told by awaitFinal, once its
+// output is visible; its failure here.
+func (d *driver) save(ctx context.Context, name string) {
+	d.mu.Lock()
+	run, attempt := d.mu.run, d.mu.attempt
+	d.mu.Unlock()
+	failed := func(f weir.Failure) { d.post(evSaved{Attempt: attempt, Failure: &f}) }
+	id, err := run.runner.Savepoint(ctx, name, true)
+	if err != nil {
+		if ctx.Err() == nil {
+			failed(weir.Failure{Reason: checkpoint.ReasonTrigger, Message: err.Error()})
+		}
+		return
+	}
+	r, err := run.runner.Wait(ctx, id)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		failed(weir.Failure{Reason: checkpoint.ReasonStore, Message: err.Error()})
+	case r.Status != checkpoint.StatusCompleted && r.Failure != nil:
+		failed(*r.Failure)
+	case r.Status != checkpoint.StatusCompleted:
+		failed(weir.Failure{Reason: checkpoint.ReasonCanceled, Message: "savepoint " + name + " was given up"})
+	}
+}
+
+// trigger begins a checkpoint or savepoint and returns its id.
+func (d *driver) trigger(ctx context.Context, req triggerRequest) (weir.CheckpointID, error) {
+	d.mu.Lock()
+	run := d.mu.run
+	d.mu.Unlock()
+	if run == nil {
+		return 0, fmt.Errorf("%w: job %s is between two attempts: try again", weir.ErrConflict, d.id)
+	}
+	if req.Savepoint {
+		return run.runner.Savepoint(ctx, req.Name, false)
+	}
+	return run.runner.Checkpoint(ctx)
+}
+
+// tasks are the tasks of an attempt as its coordinator reaches them.
+type tasks struct {
+	d       *driver
+	attempt weir.AttemptID
+	placed  []deploy.Placed
+}
+
+// Trigger tells the source tasks to begin a checkpoint.
+func (t *tasks) Trigger(ctx context.Context, tr checkpoint.Trigger, targets []weir.TaskID) error {
+	return t.each(ctx, targets, func(w weir.WorkerID, mine []weir.TaskID) error {
+		_, err := t.d.s.ask(ctx, w, deploy.KindTrigger, deploy.Trigger{Header: deploy.Head(), Trigger: tr, Tasks: mine})
+		return err
+	})
+}
+
+// Notify asks sink tasks to commit.
+func (t *tasks) Notify(ctx context.Context, id weir.CheckpointID, targets []weir.TaskID) error {
+	return t.each(ctx, targets, func(w weir.WorkerID, mine []weir.TaskID) error {
+		_, err := t.d.s.ask(ctx, w, deploy.KindCommit, deploy.Commit{Header: deploy.Head(), Job: t.d.id, Attempt: t.attempt, Checkpoint: id, Tasks: mine})
+		return err
+	})
+}
+
+// each calls f, at the same time, for every worker that runs some of the targets.
+func (t *tasks) each(ctx context.Context, targets []weir.TaskID, f func(weir.WorkerID, []weir.TaskID) error) error {
+	mine := map[weir.WorkerID][]weir.TaskID{}
+	for _, p := range t.placed {
+		if slices.Contains(targets, p.Task) {
+			mine[p.Worker] = append(mine[p.Worker], p.Task)
+		}
+	}
+	return together(workersIn(t.placed), func(w weir.WorkerID) error {
+		if len(mine[w]) == 0 {
+			return nil
+		}
+		return f(w, mine[w])
+	})
+}

@@ -1,0 +1,55 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/exec/deploy"
+)
+
+// completeCommits makes decided output visible whose attempt is over: one worker opens
+// the sinks with the segments of the newest checkpoint that has some, which holds all
+// earlier ones too. It returns why that could not be done, or nothing.
+func (d *driver) completeCommits(ctx context.Context, fence weir.Fence) string {
+	kept, err := d.s.deps.Checkpoints.Retained(ctx, d.id)
+	if err != nil {
+		return fmt.Sprintf("open commits cannot be read: %v", err)
+	}
+	open := slices.DeleteFunc(kept, func(r checkpoint.Retained) bool { return !r.CommitsOpen })
+	if len(open) == 0 {
+		return ""
+	}
+	what := fmt.Sprintf("output of checkpoint %d is not visible yet", open[0].ID)
+	m, err := checkpoint.LoadManifest(ctx, d.s.deps.Blobs, open[0].Manifest)
+	if err != nil {
+		return fmt.Sprintf("%s: %v", what, err)
+	}
+	if lists := m.OpenSegments(); lists != nil {
+		if err := d.commitOnly(ctx, fence, open[0].ID, lists); err != nil {
+			return fmt.Sprintf("%s: %v", what, err)
+		}
+	}
+	for _, r := range slices.Backward(open) {
+		if err := d.s.deps.Checkpoints.CloseCommits(ctx, fence, r.ID); err != nil {
+			return fmt.Sprintf("%s: %v", what, err)
+		}
+	}
+	return ""
+}
+
+func (d *driver) commitOnly(ctx context.Context, fence weir.Fence, id weir.CheckpointID, lists map[weir.OperatorID][]json.RawMessage) error {
+	worker := d.s.anyWorker()
+	if worker == "" {
+		return errors.New("no worker lives that could commit it")
+	}
+	_, err := d.s.ask(ctx, worker, deploy.KindCommitOnly, deploy.CommitOnly{
+		Header: deploy.Head(), Job: d.id, Attempt: fence.Attempt, Checkpoint: id,
+		Graph: d.graph, Lists: lists,
+	})
+	return err
+}

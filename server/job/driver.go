@@ -1,0 +1,392 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/exec/deploy"
+	"weir/planner/plan"
+)
+
+const (
+	closeWithin = 20 * time.Second // tasks of a finished job end by themselves
+	stopWithin  = 10 * time.Second // tasks end when told to, before the job's end
+	leaveWithin = time.Second      // as much is waited before another attempt
+	askAgain    = 200 * time.Millisecond
+)
+
+// A driver owns one job while this server holds the lease: it performs what the job's
+// machine decides. run is its goroutine; it owns those of the actions that wait.
+type driver struct {
+	s       *Service
+	id      weir.JobID
+	term    int64
+	log     *slog.Logger
+	graph   plan.Graph
+	options checkpoint.Options
+	machine *machine
+	group   errgroup.Group
+	eventC  chan struct{} // room for one: events are there
+
+	// The loop's own: what the attempt started works under work, which cancel ends.
+	work   context.Context
+	cancel context.CancelFunc
+
+	mu struct {
+		sync.Mutex
+		events  []event
+		attempt weir.AttemptID
+		placed  []deploy.Placed
+		restore *restore // what the attempt starts from; nil: nothing
+		run     *coordination
+		ended   []weir.TaskID // sources that ended before the coordinator began
+	}
+}
+
+func newDriver(s *Service, j weir.Job, term int64) *driver {
+	d := &driver{s: s, id: j.ID, term: term, log: s.deps.Logger.With("job", j.ID), eventC: make(chan struct{}, 1), cancel: func() {}}
+	d.mu.attempt = j.Attempt
+	return d
+}
+
+// attempt is the job's current one as this driver knows it.
+func (d *driver) attempt() weir.AttemptID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.attempt
+}
+
+// post gives the machine an event. It never blocks: of the events that repeat, the
+// last is kept; the others are as many as an attempt has tasks.
+func (d *driver) post(ev event) {
+	d.mu.Lock()
+	switch ev.(type) {
+	case evWished:
+		d.mu.events = slices.DeleteFunc(d.mu.events, func(e event) bool { _, same := e.(evWished); return same })
+	case evSlots:
+		d.mu.events = slices.DeleteFunc(d.mu.events, func(e event) bool { _, same := e.(evSlots); return same })
+	}
+	d.mu.events = append(d.mu.events, ev)
+	d.mu.Unlock()
+	select {
+	case d.eventC <- struct{}{}:
+	default:
+	}
+}
+
+func (d *driver) take() []event {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	events := d.mu.events
+	d.mu.events = nil
+	return events
+}
+
+// run drives the job until its machine is done (nil), a newer owner exists
+// (weir.ErrStale), ctx ends, or it cannot go on from what it knows.
+func (d *driver) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer d.group.Wait() //nolint:errcheck // its goroutines report by events
+	defer cancel()
+	queue, err := d.begin(ctx)
+	if err != nil {
+		return err
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		for len(queue) > 0 {
+			if stale, ok := queue[0].(evStale); ok && stale.Attempt == d.machine.job.Attempt {
+				return fmt.Errorf("job %s: %w", d.id, weir.ErrStale)
+			}
+			acts := d.machine.step(d.s.now(), queue[0])
+			queue = queue[1:]
+			for _, act := range acts {
+				more, done, err := d.do(ctx, act)
+				if done || err != nil {
+					return err
+				}
+				queue = append(queue, more...)
+			}
+		}
+		if at := d.machine.wakeAt; !at.IsZero() {
+			timer.Reset(max(at.Sub(d.s.now()), time.Millisecond))
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.eventC:
+			queue = d.take()
+		case <-timer.C:
+			queue = []event{evTick{}}
+		}
+	}
+}
+
+// begin takes the job over from whoever drove it before, and makes its machine.
+func (d *driver) begin(ctx context.Context) ([]event, error) {
+	j, err := d.s.deps.Store.Job(ctx, string(d.id))
+	if err != nil {
+		return nil, err
+	}
+	if j, err = d.s.deps.Store.TakeOver(ctx, weir.Fence{Job: j.ID, Attempt: j.Attempt, Term: j.Term}, d.term); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	d.mu.attempt = j.Attempt
+	d.mu.Unlock()
+	start := evStart{}
+	if j.StopSavepoint != "" && j.Base.Job == j.ID {
+		r, err := d.s.deps.Store.CheckpointByID(ctx, j.ID, j.Base.Checkpoint)
+		if err != nil {
+			return nil, err
+		}
+		start.Saved = r.Savepoint == j.StopSavepoint && r.Status == checkpoint.StatusCompleted
+	}
+	restart, err := ParseRestart(j.Restart)
+	if err == nil {
+		d.options, err = checkpoint.ParseOptions(j.Checkpoint)
+	}
+	if err == nil {
+		d.graph, err = decodeGraph(j)
+	}
+	if err != nil {
+		f := &weir.Failure{Reason: "plan", Message: err.Error()}
+		return nil, d.s.deps.Store.SetStatus(ctx, d.fenceOf(j), weir.StatusFailed, f)
+	}
+	d.machine = newMachine(j, restart, discards(d.options.Retention))
+	return []event{start}, nil
+}
+
+// discards says with which ends of a job its checkpoints end.
+func discards(r checkpoint.Retention) func(weir.Status) bool {
+	return func(s weir.Status) bool {
+		return s == weir.StatusCanceled && r != checkpoint.RetainOnCancellation || s == weir.StatusFailed && r == checkpoint.RetainNone
+	}
+}
+
+func (d *driver) fenceOf(j weir.Job) weir.Fence {
+	return weir.Fence{Job: j.ID, Attempt: j.Attempt, Term: d.term}
+}
+
+func (d *driver) fence() weir.Fence { return d.fenceOf(d.machine.job) }
+
+// do performs one action. What is decided in the metastore is awaited, the rest goes
+// on in goroutines whose outcomes are posted.
+func (d *driver) do(ctx context.Context, act action) (more []event, done bool, err error) {
+	switch act := act.(type) {
+	case actBegin:
+		d.work, d.cancel = context.WithCancel(ctx)
+		ev, err := d.beginAttempt(ctx)
+		return []event{ev}, false, err
+	case actLoad:
+		j := d.machine.job
+		d.async(func() { d.post(d.load(ctx, j)) })
+	case actPlace:
+		again := d.machine.job.Attempt.Number > 1
+		more = []event{d.s.reserve(d.id, act.Need, again)}
+	case actDeploy:
+		d.deploy(d.work)
+	case actRun:
+		d.coordinate(d.work)
+	case actSave:
+		d.async(func() { d.save(d.work, act.Name) })
+	case actEnd:
+		d.end(ctx, act)
+	case actCommit:
+		fence := d.fence()
+		d.async(func() { d.post(evCommitted{d.completeCommits(ctx, fence)}) })
+	case actStatus:
+		return nil, false, d.setStatus(ctx, act)
+	case actResume:
+		return nil, false, d.resume(ctx)
+	case actNote:
+		d.note(ctx, act)
+	case actDiscard:
+		c := checkpoint.NewCollector(d.s.deps.Checkpoints, d.s.deps.Blobs, d.fence(), d.log)
+		if err := c.Collect(ctx, 0); err != nil {
+			d.log.Warn("checkpoints not deleted", "err", err)
+		}
+	case actDone:
+		return nil, true, nil
+	default:
+		panic(fmt.Sprintf("job: unknown action %T", act))
+	}
+	return more, false, nil
+}
+
+// async runs an action that waits; run waits for all of them.
+func (d *driver) async(f func()) {
+	d.group.Go(func() error { f(); return nil })
+}
+
+// insist repeats f until it succeeds, fails with a sentinel, or ctx ends: the
+// metastore may be away for a while, and nothing can be decided without it.
+func (d *driver) insist(ctx context.Context, what string, f func() error) error {
+	for wait := askAgain; ; wait = min(2*wait, 5*time.Second) {
+		err := f()
+		if err == nil || ctx.Err() != nil || isSentinel(err) {
+			return err
+		}
+		d.log.Warn("metastore failed, tried again", "err", fmt.Errorf("%s: %w", what, err))
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+func isSentinel(err error) bool {
+	return errors.Is(err, weir.ErrStale) || errors.Is(err, weir.ErrConflict) || errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrInvalid)
+}
+
+func pause(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *driver) beginAttempt(ctx context.Context) (event, error) {
+	last := d.machine.job.Attempt
+	var j weir.Job
+	err := d.insist(ctx, "begin attempt", func() (err error) {
+		j, err = d.s.deps.Store.BeginAttempt(ctx, d.id, last, d.term)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	d.mu.attempt, d.mu.placed, d.mu.restore, d.mu.run, d.mu.ended = j.Attempt, nil, nil, nil, nil
+	d.mu.Unlock()
+	return evBegun{j}, nil
+}
+
+// setStatus records a status; one that is there already was recorded by a try whose
+// answer was lost.
+func (d *driver) setStatus(ctx context.Context, act actStatus) error {
+	err := d.insist(ctx, "set status", func() error {
+		return d.s.deps.Store.SetStatus(ctx, d.fence(), act.To, act.Failure)
+	})
+	if errors.Is(err, weir.ErrConflict) {
+		if j, rerr := d.s.deps.Store.Job(ctx, string(d.id)); rerr == nil && j.Status == act.To {
+			err = nil
+		}
+	}
+	if err == nil {
+		d.log.Info("job status", "status", act.To, "attempt", d.machine.job.Attempt, "failure", act.Failure)
+	}
+	return err
+}
+
+// resume takes a stop back whose savepoint failed.
+func (d *driver) resume(ctx context.Context) error {
+	err := d.insist(ctx, "take stop back", func() error {
+		_, err := d.s.deps.Store.SetDesired(ctx, d.id, alive(), Wish{Desired: weir.DesiredRunning})
+		return err
+	})
+	if errors.Is(err, weir.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+func (d *driver) note(ctx context.Context, act actNote) {
+	j := d.machine.job
+	err := d.s.deps.Store.AddEvent(ctx, weir.Event{Job: j.ID, At: d.s.now(), Kind: act.Kind, Attempt: j.Attempt.Number, Message: act.Message})
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("event not recorded", "err", err)
+	}
+}
+
+// end ends the attempt: its coordinator first, so that nothing is decided any more,
+// then its tasks, wherever they may run.
+func (d *driver) end(ctx context.Context, act actEnd) {
+	attempt, endWork := d.machine.job.Attempt, d.cancel
+	d.cancel = func() {}
+	d.mu.Lock()
+	run, placed := d.mu.run, d.mu.placed
+	d.mu.Unlock()
+	workers := d.s.workersOf(d.id, placed)
+	d.async(func() {
+		if act.Close {
+			d.askAll(ctx, workers, deploy.KindClose, deploy.Close{Header: deploy.Head(), Job: d.id, Attempt: attempt}, closeWithin)
+		}
+		endWork()
+		if run != nil {
+			<-run.doneC
+		}
+		within := leaveWithin
+		if act.Wait {
+			within = stopWithin
+		}
+		d.askAll(ctx, workers, deploy.KindStop, deploy.Stop{Header: deploy.Head(), Job: d.id, Attempt: attempt}, within)
+		d.s.release(d.id)
+		d.post(evEnded{attempt})
+	})
+}
+
+// askAll sends one command to several workers and waits for their replies, but not
+// longer than within.
+func (d *driver) askAll(ctx context.Context, workers []weir.WorkerID, kind string, m deploy.Message, within time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	//nolint:errcheck // failures are logged: a fence makes them harmless
+	together(workers, func(w weir.WorkerID) error {
+		if _, err := d.s.ask(ctx, w, kind, m); err != nil && !errors.Is(err, weir.ErrStale) {
+			d.log.Warn("worker did not answer", "worker", w, "err", err)
+		}
+		return nil
+	})
+}
+
+// together calls f for several workers at a time and returns the first error.
+func together(workers []weir.WorkerID, f func(weir.WorkerID) error) error {
+	var g errgroup.Group
+	for _, w := range workers {
+		g.Go(func() error { return f(w) })
+	}
+	return g.Wait()
+}
+
+// report takes in what a worker says of a task.
+func (d *driver) report(r deploy.Report) error {
+	d.mu.Lock()
+	attempt, run := d.mu.attempt, d.mu.run
+	if r.Attempt == attempt && r.Ended != nil && run == nil {
+		d.mu.ended = append(d.mu.ended, *r.Ended)
+	}
+	d.mu.Unlock()
+	if r.Attempt != attempt {
+		return fmt.Errorf("%w: attempt %v of job %s is over", weir.ErrStale, r.Attempt, r.Job)
+	}
+	switch {
+	case r.Status != nil && r.Status.Failure != nil:
+		d.post(evTaskFailed{r.Attempt, *r.Status.Failure, r.Status.Restart})
+	case r.Status != nil:
+		d.post(evTaskRuns{r.Attempt, r.Status.Task})
+	case run == nil:
+	case r.Ack != nil:
+		run.runner.Ack(*r.Ack)
+	case r.Ended != nil:
+		run.runner.SourceEnded(*r.Ended)
+	case r.Committed != nil:
+		run.runner.Committed(r.Committed.Task, r.Committed.Checkpoint, nil)
+	}
+	return nil
+}

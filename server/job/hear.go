@@ -1,0 +1,122 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir"
+	"weir/exec/deploy"
+)
+
+func (s *Service) ping(ctx context.Context, id weir.WorkerID) {
+	incarnation, err := s.deps.Control.Ping(ctx, id)
+	result := pingSilence
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err == nil:
+		result = pingAnswered
+	case errors.Is(err, weir.ErrNotFound):
+		result = pingNobody
+	}
+	s.mu.Lock()
+	dead := s.mu.workers.ponged(s.now(), id, result, incarnation)
+	s.mu.Unlock()
+	s.mourn(dead)
+}
+
+// mourn tells the jobs of dead workers.
+func (s *Service) mourn(dead []death) {
+	for _, d := range dead {
+		s.deps.Logger.Warn("worker lost", "worker", d.Worker, "err", d.Why)
+		s.broadcast(evWorkerLost{d.Worker, d.Why})
+	}
+}
+
+// WorkerExited says that the process of a worker has ended: whoever started it knows
+// it first. An empty incarnation means the one heard last.
+func (s *Service) WorkerExited(worker weir.WorkerID, incarnation string) {
+	s.mu.Lock()
+	dead := s.mu.workers.exited(s.now(), worker, incarnation)
+	s.mu.Unlock()
+	s.mourn(dead)
+}
+
+// heartbeat takes a worker's heartbeat in.
+func (s *Service) heartbeat(body []byte) {
+	var beat deploy.Heartbeat
+	if err := deploy.Decode(body, &beat); err != nil {
+		s.deps.Logger.Warn("heartbeat not understood", "err", err)
+		return
+	}
+	s.mu.Lock()
+	joined, dead := s.mu.workers.heard(s.now(), beat)
+	s.mu.Unlock()
+	s.mourn(dead)
+	if joined {
+		s.deps.Logger.Info("worker joined", "worker", beat.Worker, "slots", beat.Slots)
+		s.broadcast(evSlots{})
+	}
+}
+
+// report takes a worker's report in: weir.ErrConflict, not mine, come again;
+// weir.ErrStale, the attempt is over.
+func (s *Service) report(ctx context.Context, _ string, body []byte) ([]byte, error) {
+	var r deploy.Report
+	if err := deploy.Decode(body, &r); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	d, loaded := s.mu.jobs[r.Job], s.mu.loaded
+	s.mu.Unlock()
+	switch {
+	case d != nil:
+		return nil, d.report(r)
+	case loaded:
+		return nil, fmt.Errorf("%w: job %s does not run", weir.ErrStale, r.Job)
+	}
+	return nil, fmt.Errorf("%w: this server does not hold the lease", weir.ErrConflict)
+}
+
+// A stray is an attempt that a worker runs and that is over.
+type stray struct {
+	worker  weir.WorkerID
+	running deploy.Running
+}
+
+func (s *Service) strays() []stray {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []stray
+	if !s.mu.loaded {
+		return nil
+	}
+	for _, w := range s.mu.workers.alive() {
+		for _, a := range w.beat.Attempts {
+			if d := s.mu.jobs[a.Job]; d == nil || d.attempt().Number > a.Attempt.Number {
+				list = append(list, stray{w.beat.Worker, a})
+			}
+		}
+	}
+	return list
+}
+
+func (s *Service) endStray(ctx context.Context, st stray) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	stop := deploy.Stop{Header: deploy.Head(), Job: st.running.Job, Attempt: st.running.Attempt}
+	if _, err := s.ask(ctx, st.worker, deploy.KindStop, stop); err != nil && ctx.Err() == nil {
+		s.deps.Logger.Warn("stale attempt not ended, tried again", "worker", st.worker, "job", st.running.Job, "attempt", st.running.Attempt, "err", err)
+	}
+}
+
+// ask sends a command to a worker and reads its reply.
+func (s *Service) ask(ctx context.Context, worker weir.WorkerID, kind string, m deploy.Message) ([]byte, error) {
+	reply, err := s.deps.Control.Request(ctx, worker, kind, deploy.Encode(m))
+	if err != nil {
+		return nil, err
+	}
+	return deploy.DecodeReply(reply)
+}

@@ -1,0 +1,301 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"weir"
+	"weir/checkpoint"
+)
+
+// alive are the statuses of a job that has not ended.
+func alive() []weir.Status {
+	return []weir.Status{weir.StatusCreated, weir.StatusScheduling, weir.StatusRunning, weir.StatusRestarting, weir.StatusStopping}
+}
+
+func ended() []weir.Status {
+	return []weir.Status{weir.StatusStopped, weir.StatusCanceled, weir.StatusFinished, weir.StatusFailed}
+}
+
+// refuse says that a job's state does not allow something, and what would.
+func refuse(j weir.Job, what, hint string) error {
+	return fmt.Errorf("%w: job %q is %s: it cannot be %s: %s", weir.ErrConflict, j.Name, j.Status, what, hint)
+}
+
+func (s *Service) stop(ctx context.Context, idOrName string, req StopRequest) (weir.Job, error) {
+	if req.Drain {
+		return weir.Job{}, fmt.Errorf("%w: drain is not supported by this version: stop without it keeps everything open in the savepoint", weir.ErrInvalid)
+	}
+	if req.Name != "" && !validName(req.Name) {
+		return weir.Job{}, fmt.Errorf("%w: savepoint name %q: names match [a-z0-9][a-z0-9_-]{0,62}", weir.ErrInvalid, req.Name)
+	}
+	j, err := s.Get(ctx, idOrName)
+	if err != nil {
+		return weir.Job{}, err
+	}
+	switch {
+	case j.Status == weir.StatusStopped && settled(j):
+		return j, nil
+	case settled(j):
+		return weir.Job{}, refuse(j, "stopped", "it has ended; its checkpoints can be started from")
+	case j.Desired == weir.DesiredCanceled:
+		return weir.Job{}, refuse(j, "stopped", "it is being canceled")
+	case j.Desired == weir.DesiredStopped && (req.Name == "" || req.Name == j.StopSavepoint):
+		return j, nil
+	case j.Desired == weir.DesiredStopped:
+		return weir.Job{}, refuse(j, "stopped with savepoint "+req.Name, fmt.Sprintf("it is being stopped with savepoint %q", j.StopSavepoint))
+	}
+	name := req.Name
+	if name == "" {
+		name = s.savepointName(j)
+	} else if err := s.checkSavepointName(ctx, name); err != nil {
+		return weir.Job{}, err
+	}
+	return s.wish(ctx, j, Wish{Desired: weir.DesiredStopped, Savepoint: name})
+}
+
+// wish records what the user wants of a job that has not ended, or that waits for a
+// start, and has it looked at.
+func (s *Service) wish(ctx context.Context, j weir.Job, w Wish) (weir.Job, error) {
+	from := alive()
+	if j.Status.Terminal() {
+		from, w.Savepoint = ended(), ""
+	}
+	j, err := s.deps.Store.SetDesired(ctx, j.ID, from, w)
+	if err != nil {
+		return weir.Job{}, err
+	}
+	s.wake()
+	return j, nil
+}
+
+// savepointName makes a name up: the job's, the time, a random end.
+func (s *Service) savepointName(j weir.Job) string {
+	stem := j.Name
+	if len(stem) > 40 {
+		stem = strings.TrimRight(stem[:40], "-_")
+	}
+	return stem + "-" + s.now().UTC().Format("20060102-150405") + "-" + weir.NewIncarnation()[:4]
+}
+
+// checkSavepointName refuses a name that is in use before anything is begun; the
+// metastore's constraint decides.
+func (s *Service) checkSavepointName(ctx context.Context, name string) error {
+	sp, err := s.deps.Store.Savepoint(ctx, name)
+	if err == nil && (sp.Status == checkpoint.StatusCompleted || sp.Status == checkpoint.StatusPending) {
+		return fmt.Errorf("%w: a savepoint named %q exists already: choose another name or delete it", weir.ErrConflict, name)
+	}
+	return nil
+}
+
+func (s *Service) cancel(ctx context.Context, idOrName string, abandon bool) (weir.Job, error) {
+	j, err := s.Get(ctx, idOrName)
+	if err != nil {
+		return weir.Job{}, err
+	}
+	switch {
+	case settled(j) && j.Status == weir.StatusCanceled:
+	case settled(j):
+		return weir.Job{}, refuse(j, "canceled", "it has ended already")
+	case j.Desired != weir.DesiredCanceled:
+		if j, err = s.wish(ctx, j, Wish{Desired: weir.DesiredCanceled}); err != nil {
+			return weir.Job{}, err
+		}
+	}
+	if abandon {
+		return j, s.abandon(ctx, j)
+	}
+	return j, nil
+}
+
+// abandon gives up decided output that no sink has made visible yet: the commits of
+// the job's checkpoints are closed as they are. What the sinks do meanwhile counts.
+func (s *Service) abandon(ctx context.Context, j weir.Job) error {
+	fence := weir.Fence{Job: j.ID, Attempt: j.Attempt, Term: j.Term}
+	kept, err := s.deps.Checkpoints.Retained(ctx, j.ID)
+	if err != nil {
+		return err
+	}
+	for _, r := range kept {
+		if !r.CommitsOpen {
+			continue
+		}
+		if err := s.deps.Checkpoints.CloseCommits(ctx, fence, r.ID); err != nil {
+			return fmt.Errorf("abandon output of checkpoint %d: %w", r.ID, err)
+		}
+		note := fmt.Sprintf("output of checkpoint %d that was not visible yet was given up (abandon_output)", r.ID)
+		if err := s.deps.Store.AddEvent(ctx, weir.Event{Job: j.ID, Kind: "commit", Attempt: j.Attempt.Number, Message: note}); err != nil {
+			return err
+		}
+	}
+	s.wake()
+	return nil
+}
+
+func (s *Service) start(ctx context.Context, idOrName string, req StartRequest) (weir.Job, error) {
+	j, err := s.Get(ctx, idOrName)
+	if err != nil {
+		return weir.Job{}, err
+	}
+	from, err := ParseFrom(req.From)
+	if err != nil {
+		return weir.Job{}, err
+	}
+	if !settled(j) {
+		return weir.Job{}, refuse(j, "started", "stop or cancel it first, or restore it, which does so")
+	}
+	wish := Wish{Desired: weir.DesiredRunning, Parallelism: req.Parallelism}
+	if req.Parallelism != 0 {
+		if err := checkParallelism(req.Parallelism, j.MaxParallelism); err != nil {
+			return weir.Job{}, err
+		}
+	}
+	chosen, err := s.resolve(ctx, j, from)
+	if err != nil {
+		return weir.Job{}, err
+	}
+	if err := s.checkStart(ctx, j, cmp.Or(req.Parallelism, j.Parallelism), chosen, req.AllowDuplicateOutput); err != nil {
+		return weir.Job{}, err
+	}
+	if err := s.checkCommits(ctx, j, req.AbandonOutput); err != nil {
+		return weir.Job{}, err
+	}
+	if chosen.Ref != j.Base {
+		wish.Base = &chosen.Ref
+	}
+	j, err = s.deps.Store.SetDesired(ctx, j.ID, ended(), wish)
+	if err != nil {
+		return weir.Job{}, err
+	}
+	s.wake()
+	return j, nil
+}
+
+// checkCommits makes sure that no decided output waits, which a start from elsewhere
+// would lose. A job's end waits for it, so there is some only where that was cut short.
+func (s *Service) checkCommits(ctx context.Context, j weir.Job, abandon bool) error {
+	if abandon {
+		return s.abandon(ctx, j)
+	}
+	kept, err := s.deps.Checkpoints.Retained(ctx, j.ID)
+	if err != nil {
+		return err
+	}
+	for _, r := range kept {
+		if r.CommitsOpen && (weir.SnapshotRef{Job: j.ID, Checkpoint: r.ID}) != j.Base {
+			return refuse(j, "started", fmt.Sprintf("its sinks have not committed checkpoint %d: start it from latest, or give that output up with abandon_output", r.ID))
+		}
+	}
+	return nil
+}
+
+// haltWithin bounds how long a restore waits for the running attempt's end.
+const haltWithin = 60 * time.Second
+
+func (s *Service) restore(ctx context.Context, idOrName string, req StartRequest) (weir.Job, error) {
+	j, err := s.Get(ctx, idOrName)
+	if err != nil {
+		return weir.Job{}, err
+	}
+	if settled(j) {
+		return s.start(ctx, idOrName, req)
+	}
+	from, err := ParseFrom(req.From)
+	if err != nil {
+		return weir.Job{}, err
+	}
+	if j.Desired != weir.DesiredRunning {
+		return weir.Job{}, refuse(j, "restored", fmt.Sprintf("its user wants it %s; wait for that", j.Desired))
+	}
+	if req.Parallelism != 0 {
+		if err := checkParallelism(req.Parallelism, j.MaxParallelism); err != nil {
+			return weir.Job{}, err
+		}
+	}
+	chosen, err := s.resolve(ctx, j, from)
+	if err != nil {
+		return weir.Job{}, err
+	}
+	if err := s.checkStart(ctx, j, cmp.Or(req.Parallelism, j.Parallelism), chosen, req.AllowDuplicateOutput); err != nil {
+		return weir.Job{}, err
+	}
+	if err := s.halt(ctx, j, req.AbandonOutput); err != nil {
+		return weir.Job{}, err
+	}
+	return s.start(ctx, string(j.ID), req)
+}
+
+// halt ends a job as STOPPED without a savepoint.
+func (s *Service) halt(ctx context.Context, j weir.Job, abandon bool) error {
+	if _, err := s.wish(ctx, j, Wish{Desired: weir.DesiredStopped}); err != nil {
+		return err
+	}
+	if abandon {
+		if err := s.abandon(ctx, j); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, haltWithin)
+	defer cancel()
+	_, err := s.await(ctx, func() (bool, error) {
+		var err error
+		j, err = s.Get(ctx, string(j.ID))
+		return err == nil && settled(j), err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: job %q is still %s: its attempt is being ended; it can be started once it is STOPPED: %w", weir.ErrConflict, j.Name, j.Status, err)
+	}
+	return nil
+}
+
+// pollEvery is how often a call that waits looks at the metastore.
+const pollEvery = 50 * time.Millisecond
+
+// await calls done until it says true, fails, or ctx ends.
+func (s *Service) await(ctx context.Context, done func() (bool, error)) (bool, error) {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		ok, err := done()
+		if ok || err != nil {
+			return ok, err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// delete marks the job deleted, then deletes its objects. Its savepoints, and what
+// others have pinned, stay.
+func (s *Service) delete(ctx context.Context, idOrName string, abandon bool) error {
+	j, err := s.Get(ctx, idOrName)
+	if err != nil {
+		return err
+	}
+	if !settled(j) {
+		return refuse(j, "deleted", "stop or cancel it first")
+	}
+	if abandon {
+		if err := s.abandon(ctx, j); err != nil {
+			return err
+		}
+	}
+	if err := s.deps.Store.DeleteJob(ctx, j.ID); err != nil {
+		return err
+	}
+	fence := weir.Fence{Job: j.ID, Attempt: j.Attempt, Term: j.Term}
+	c := checkpoint.NewCollector(s.deps.Checkpoints, s.deps.Blobs, fence, s.deps.Logger)
+	if err := c.Collect(ctx, 0); err != nil {
+		return fmt.Errorf("job %q is deleted; some of its objects stay: %w", j.Name, err)
+	}
+	if err := c.Purge(ctx); err != nil {
+		return fmt.Errorf("job %q is deleted; some of its objects stay: %w", j.Name, err)
+	}
+	return nil
+}

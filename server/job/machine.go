@@ -1,0 +1,458 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"weir"
+)
+
+// A phase is where a machine stands within a job's status.
+type phase uint8
+
+const (
+	phaseIdle    phase = iota // nothing runs and nothing was asked for
+	phaseBackoff              // waits before the next attempt
+	phaseBegin                // the next attempt is being recorded
+	phaseLoad                 // the manifest of its base is being read
+	phasePlace                // waits for slots
+	phaseDeploy               // waits for every task to run
+	phaseRun
+	phaseSave   // the savepoint of a stop is under way
+	phaseEnd    // tasks and checkpoints of the attempt are being ended
+	phaseCommit // decided output is being made visible
+	phaseDone
+)
+
+func (p phase) String() string {
+	return [...]string{"idle", "backoff", "begin", "load", "place", "deploy", "run", "save", "end", "commit", "done"}[p]
+}
+
+// commitRetry is the pause between tries at completing commits.
+const commitRetry = 2 * time.Second
+
+// A machine decides for one job. It is pure: Step takes what happened and returns what
+// to do, in order; the driver does it and feeds the outcomes back as events. wakeAt
+// says when it wants a tick.
+type machine struct {
+	job   weir.Job // the row as last read or written
+	need  int      // slots
+	phase phase
+
+	slots   []weir.WorkerID      // of the attempt; nil: not placed
+	tasks   int                  // of the attempt
+	running map[weir.TaskID]bool // those that run
+	begun   bool                 // the attempt of this machine has begun
+	ending  weir.Status          // phaseEnd, phaseCommit: the status to come
+	failure *weir.Failure        // with it
+	runs    time.Time            // since when every task runs; zero: they do not
+	wakeAt  time.Time            // zero: no tick is wanted
+	missing int                  // slots, as last told
+	stuck   string               // why commits are open, as last told
+	restart restarts
+	discard func(weir.Status) bool // whether checkpoints end with the job
+}
+
+// An event is something that happened. Those of an attempt name it; events of another
+// one are ignored.
+type event interface{ isEvent() }
+
+type (
+	// evStart is the first event. Saved: the base is the savepoint that the stop in the
+	// job's row asked for.
+	evStart struct{ Saved bool }
+	// evWished: the row was read again; its Desired, StopSavepoint, Base and
+	// Parallelism count.
+	evWished struct{ Job weir.Job }
+	// evBegun: the attempt is recorded.
+	evBegun struct{ Job weir.Job }
+	// evLoaded: the snapshot is read (or there is none), for tasks in slots; or it
+	// cannot be.
+	evLoaded struct {
+		Need, Tasks int
+		Failure     *weir.Failure
+		Restart     bool
+	}
+	// evPlaced: slots are reserved, or Missing of them are not there. Wait: not all
+	// workers may have been heard of yet.
+	evPlaced struct {
+		Slots   []weir.WorkerID
+		Missing int
+		Wait    bool
+	}
+	evSlots    struct{} // slots may have become free
+	evTaskRuns struct {
+		Attempt weir.AttemptID
+		Task    weir.TaskID
+	}
+	evTaskFailed struct {
+		Attempt weir.AttemptID
+		Failure weir.Failure
+		Restart bool
+	}
+	evWorkerLost struct {
+		Worker weir.WorkerID
+		Why    string
+	}
+	// evSaved: the stop's savepoint is complete and its output visible, or failed.
+	evSaved struct {
+		Attempt weir.AttemptID
+		Failure *weir.Failure
+	}
+	// evFinal: the final checkpoint is complete and its output visible.
+	evFinal struct{ Attempt weir.AttemptID }
+	// evEnded: no task and no coordinator of the attempt runs, as far as can be known.
+	evEnded struct{ Attempt weir.AttemptID }
+	// evCommitted: no commit is open any more, or Problem says why some still are.
+	evCommitted struct{ Problem string }
+	evTick      struct{}
+)
+
+func (evStart) isEvent()      {}
+func (evWished) isEvent()     {}
+func (evBegun) isEvent()      {}
+func (evLoaded) isEvent()     {}
+func (evPlaced) isEvent()     {}
+func (evSlots) isEvent()      {}
+func (evTaskRuns) isEvent()   {}
+func (evTaskFailed) isEvent() {}
+func (evWorkerLost) isEvent() {}
+func (evSaved) isEvent()      {}
+func (evFinal) isEvent()      {}
+func (evEnded) isEvent()      {}
+func (evCommitted) isEvent()  {}
+func (evTick) isEvent()       {}
+
+// An action is something to do. Those that answer name the event.
+type action interface{ isAction() }
+
+type (
+	actBegin  struct{}              // record the next attempt → evBegun
+	actLoad   struct{}              // read the base's manifest → evLoaded
+	actPlace  struct{ Need int }    // reserve slots → evPlaced
+	actDeploy struct{}              // send the tasks to their workers
+	actRun    struct{}              // start the coordinator of checkpoints
+	actSave   struct{ Name string } // take the stop's savepoint → evSaved
+	// actEnd ends coordinator and tasks and gives the slots back → evEnded. Close: the
+	// tasks end by themselves. Wait: the answer waits for workers that take their time.
+	actEnd    struct{ Close, Wait bool }
+	actCommit struct{} // complete open commits → evCommitted
+	actStatus struct {
+		To      weir.Status
+		Failure *weir.Failure
+	}
+	actResume  struct{}                       // record that the user's stop is over: desired is running
+	actDiscard struct{}                       // delete the job's checkpoints
+	actNote    struct{ Kind, Message string } // append to the history
+	actDone    struct{}                       // the machine has no more to do
+)
+
+func (actBegin) isAction()   {}
+func (actLoad) isAction()    {}
+func (actPlace) isAction()   {}
+func (actDeploy) isAction()  {}
+func (actRun) isAction()     {}
+func (actSave) isAction()    {}
+func (actEnd) isAction()     {}
+func (actCommit) isAction()  {}
+func (actStatus) isAction()  {}
+func (actResume) isAction()  {}
+func (actDiscard) isAction() {}
+func (actNote) isAction()    {}
+func (actDone) isAction()    {}
+
+// newMachine makes the machine of a job as its row stands. discard says with which
+// final statuses its checkpoints end.
+func newMachine(job weir.Job, opts RestartOptions, discard func(weir.Status) bool) *machine {
+	return &machine{job: job, restart: restarts{opts: opts}, discard: discard}
+}
+
+// step takes one event in and returns what to do.
+func (m *machine) step(now time.Time, ev event) []action {
+	var out actions
+	switch ev := ev.(type) {
+	case evStart:
+		m.start(now, ev, &out)
+	case evWished:
+		m.job.Desired, m.job.StopSavepoint = ev.Job.Desired, ev.Job.StopSavepoint
+	case evBegun:
+		if m.phase == phaseBegin {
+			m.job, m.begun, m.phase = ev.Job, true, phaseLoad
+			out.add(actLoad{})
+		}
+	case evLoaded:
+		m.loaded(now, ev, &out)
+	case evPlaced:
+		m.placed(ev, &out)
+	case evSlots:
+		if m.phase == phasePlace {
+			out.add(actPlace{m.need})
+		}
+	case evTaskRuns:
+		m.taskRuns(now, ev, &out)
+	case evTaskFailed:
+		if m.active(ev.Attempt) {
+			m.fail(now, ev.Failure, ev.Restart, &out)
+		}
+	case evWorkerLost:
+		m.workerLost(now, ev, &out)
+	case evSaved:
+		m.saved(ev, &out)
+	case evFinal:
+		if m.active(ev.Attempt) && (m.phase == phaseRun || m.phase == phaseSave) {
+			m.end(weir.StatusFinished, nil, &out)
+		}
+	case evEnded:
+		m.ended(now, ev, &out)
+	case evCommitted:
+		m.committed(now, ev, &out)
+	case evTick:
+		m.tick(now, &out)
+	}
+	m.heed(&out)
+	return out
+}
+
+type actions []action
+
+func (a *actions) add(acts ...action) { *a = append(*a, acts...) }
+
+// status moves the job to a status it is not in yet.
+func (m *machine) status(to weir.Status, f *weir.Failure, out *actions) {
+	if m.job.Status == to {
+		return
+	}
+	if !m.job.Status.CanBecome(to) {
+		panic(fmt.Sprintf("job: %s cannot become %s in phase %v", m.job.Status, to, m.phase))
+	}
+	m.job.Status, m.job.Failure = to, f
+	out.add(actStatus{to, f})
+}
+
+// active reports whether attempt is this machine's and has not been given up.
+func (m *machine) active(attempt weir.AttemptID) bool {
+	return m.begun && attempt == m.job.Attempt && m.phase >= phaseLoad && m.phase <= phaseSave
+}
+
+// start decides from the row alone what is to be done: the former holder may have
+// died at any step. What ran under it is ended and begun anew from the base.
+func (m *machine) start(now time.Time, ev evStart, out *actions) {
+	m.begun = m.job.Attempt != weir.AttemptID{}
+	switch s := m.job.Status; {
+	case settled(m.job):
+		m.phase = phaseDone
+		out.add(actDone{})
+	case s == weir.StatusCreated || s.Terminal():
+		m.next(now, now, out)
+	case m.job.Desired == weir.DesiredStopped && ev.Saved:
+		m.end(weir.StatusStopped, nil, out)
+	case m.job.Desired == weir.DesiredCanceled || m.halted():
+		m.phase = phaseBackoff // heed ends it
+	default:
+		m.status(weir.StatusRestarting, m.job.Failure, out)
+		m.next(now, now, out)
+	}
+}
+
+// settled reports whether nothing is to be done for a job: it has ended, and no start
+// followed, which takes the time of its end away.
+func settled(j weir.Job) bool { return j.Status.Terminal() && !j.EndedAt.IsZero() }
+
+// halted reports whether the user asked for a stop without a savepoint, as a restore
+// does before it starts the job again.
+func (m *machine) halted() bool {
+	return m.job.Desired == weir.DesiredStopped && m.job.StopSavepoint == ""
+}
+
+// next begins the next attempt at a time, or now.
+func (m *machine) next(now, at time.Time, out *actions) {
+	m.slots, m.running, m.runs, m.missing = nil, map[weir.TaskID]bool{}, time.Time{}, 0
+	m.ending, m.failure = "", nil
+	if at.After(now) {
+		m.phase, m.wakeAt = phaseBackoff, at
+		return
+	}
+	m.phase, m.wakeAt = phaseBegin, time.Time{}
+	if m.wantsNone() {
+		m.phase = phaseBackoff // heed ends it
+		return
+	}
+	out.add(actBegin{})
+}
+
+// wantsNone reports whether the user's wish ends the job without another attempt.
+func (m *machine) wantsNone() bool {
+	never := m.job.Attempt == weir.AttemptID{} // no state that a savepoint could hold
+	return m.job.Desired == weir.DesiredCanceled || m.halted() || m.job.Desired == weir.DesiredStopped && never
+}
+
+func (m *machine) loaded(now time.Time, ev evLoaded, out *actions) {
+	switch {
+	case m.phase != phaseLoad:
+	case ev.Failure != nil:
+		m.fail(now, *ev.Failure, ev.Restart, out)
+	default:
+		m.need, m.tasks, m.phase = ev.Need, ev.Tasks, phasePlace
+		out.add(actPlace{m.need})
+	}
+}
+
+func (m *machine) placed(ev evPlaced, out *actions) {
+	switch {
+	case m.phase != phasePlace:
+	case ev.Slots != nil:
+		m.slots, m.phase = ev.Slots, phaseDeploy
+		out.add(actDeploy{})
+	case !ev.Wait && ev.Missing != m.missing:
+		m.missing = ev.Missing
+		out.add(actNote{"status", fmt.Sprintf("waits for slots: needs %d, %d missing: start a worker, stop another job, or start with a lower parallelism", m.need, ev.Missing)})
+	}
+}
+
+func (m *machine) taskRuns(now time.Time, ev evTaskRuns, out *actions) {
+	if m.phase != phaseDeploy || !m.active(ev.Attempt) {
+		return
+	}
+	if m.running[ev.Task] = true; len(m.running) < m.tasks {
+		return
+	}
+	m.phase, m.runs = phaseRun, now
+	m.status(weir.StatusRunning, nil, out)
+	out.add(actRun{})
+}
+
+func (m *machine) workerLost(now time.Time, ev evWorkerLost, out *actions) {
+	if m.phase < phaseDeploy || m.phase > phaseSave || !slices.Contains(m.slots, ev.Worker) {
+		return
+	}
+	m.fail(now, weir.Failure{Reason: "worker_lost", Worker: ev.Worker, Message: fmt.Sprintf("worker %s: %s", ev.Worker, ev.Why)}, true, out)
+}
+
+// fail ends the attempt for a failure: another one follows, or the job's end.
+func (m *machine) fail(now time.Time, f weir.Failure, restart bool, out *actions) {
+	wait, refusal := m.restart.failed(now, m.runs)
+	if !restart {
+		m.end(weir.StatusFailed, &f, out)
+		return
+	}
+	if refusal != "" {
+		f.Message += " (not restarted: " + refusal + ")"
+		m.end(weir.StatusFailed, &f, out)
+		return
+	}
+	m.wakeAt = now.Add(wait)
+	m.end(weir.StatusRestarting, &f, out)
+}
+
+// end begins the end of the attempt; to is the status that follows. A restart shows at
+// once, the others once nothing runs any more and no commit is open.
+func (m *machine) end(to weir.Status, f *weir.Failure, out *actions) {
+	m.ending, m.failure, m.phase = to, f, phaseEnd
+	switch {
+	case to == weir.StatusRestarting:
+		m.status(to, f, out)
+	case to == weir.StatusStopped && m.job.Status == weir.StatusRunning:
+		m.status(weir.StatusStopping, nil, out)
+	}
+	if to != weir.StatusRestarting {
+		m.wakeAt = time.Time{}
+	}
+	out.add(actEnd{Close: to == weir.StatusFinished, Wait: to != weir.StatusRestarting})
+}
+
+func (m *machine) ended(now time.Time, ev evEnded, out *actions) {
+	if m.phase != phaseEnd || ev.Attempt != m.job.Attempt {
+		return
+	}
+	if m.ending == weir.StatusRestarting {
+		m.next(now, m.wakeAt, out)
+		return
+	}
+	m.phase = phaseCommit
+	out.add(actCommit{})
+}
+
+func (m *machine) committed(now time.Time, ev evCommitted, out *actions) {
+	if m.phase != phaseCommit {
+		return
+	}
+	if ev.Problem != "" {
+		m.wakeAt = now.Add(commitRetry)
+		if m.job.Status.CanBecome(weir.StatusStopping) {
+			m.status(weir.StatusStopping, m.failure, out)
+		}
+		if ev.Problem != m.stuck {
+			m.stuck = ev.Problem
+			out.add(actNote{"commit", ev.Problem + "; tried again until it succeeds, or the job is canceled with abandon_output"})
+		}
+		return
+	}
+	m.phase, m.wakeAt = phaseDone, time.Time{}
+	m.status(m.ending, m.failure, out)
+	if m.discard(m.ending) {
+		out.add(actDiscard{})
+	}
+	out.add(actDone{})
+}
+
+func (m *machine) saved(ev evSaved, out *actions) {
+	if m.phase != phaseSave || !m.active(ev.Attempt) {
+		return
+	}
+	if ev.Failure == nil {
+		m.end(weir.StatusStopped, nil, out)
+		return
+	}
+	m.phase = phaseRun
+	out.add(actNote{"savepoint", "the stop was given up and the job runs on: its savepoint failed: " + ev.Failure.Message})
+	if m.job.Desired == weir.DesiredStopped {
+		m.job.Desired, m.job.StopSavepoint = weir.DesiredRunning, ""
+		out.add(actResume{})
+	}
+	m.status(weir.StatusRunning, nil, out)
+}
+
+func (m *machine) tick(now time.Time, out *actions) {
+	if m.wakeAt.IsZero() || now.Before(m.wakeAt) {
+		return
+	}
+	switch m.phase {
+	case phaseBackoff:
+		m.next(now, now, out)
+	case phaseCommit:
+		m.wakeAt = time.Time{}
+		out.add(actCommit{})
+	}
+}
+
+// heed follows the user's wish as far as the phase allows; what it does not allow yet
+// is followed when the phase has changed.
+func (m *machine) heed(out *actions) {
+	switch m.job.Desired {
+	case weir.DesiredCanceled:
+		m.giveUp(weir.StatusCanceled, out)
+	case weir.DesiredStopped:
+		switch {
+		case m.halted() || m.phase == phaseBackoff && m.wantsNone():
+			m.giveUp(weir.StatusStopped, out)
+		case m.phase == phaseRun:
+			m.phase = phaseSave
+			m.status(weir.StatusStopping, nil, out)
+			out.add(actSave{m.job.StopSavepoint})
+		}
+	}
+}
+
+// giveUp ends the job without a savepoint.
+func (m *machine) giveUp(to weir.Status, out *actions) {
+	switch m.phase {
+	case phaseBackoff, phaseLoad, phasePlace, phaseDeploy, phaseRun, phaseSave:
+		m.end(to, nil, out)
+	case phaseEnd:
+		if m.ending == weir.StatusRestarting {
+			m.end(to, nil, out)
+		}
+	case phaseIdle, phaseBegin, phaseCommit, phaseDone:
+	}
+}

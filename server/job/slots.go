@@ -1,0 +1,79 @@
+package job
+
+import (
+	"slices"
+
+	"weir"
+	"weir/exec/deploy"
+)
+
+// reserve gives a job its slots; wait says that workers may not have been heard yet.
+func (s *Service) reserve(job weir.JobID, need int, again bool) evPlaced {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.reserved, job)
+	if again && s.now().Sub(s.mu.since) < settleWithin {
+		return evPlaced{Wait: true, Missing: need}
+	}
+	slots, missing := place(s.freeLocked(), need)
+	if missing > 0 {
+		return evPlaced{Missing: missing}
+	}
+	taken := map[weir.WorkerID]int{}
+	for _, w := range slots {
+		taken[w]++
+	}
+	s.mu.reserved[job] = taken
+	return evPlaced{Slots: slots}
+}
+
+// release gives a job's slots back.
+func (s *Service) release(job weir.JobID) {
+	s.mu.Lock()
+	held := len(s.mu.reserved[job]) > 0
+	delete(s.mu.reserved, job)
+	s.mu.Unlock()
+	if held {
+		s.broadcast(evSlots{})
+	}
+}
+
+// freeLocked lists the living workers with the slots that no job holds; s.mu is held.
+func (s *Service) freeLocked() []freeWorker {
+	var free []freeWorker
+	for _, w := range s.mu.workers.alive() {
+		f := freeWorker{w.beat.Worker, w.beat.Slots}
+		for _, taken := range s.mu.reserved {
+			f.Free -= taken[f.ID]
+		}
+		free = append(free, f)
+	}
+	return free
+}
+
+// anyWorker names a living worker, the one with most free slots; empty: none lives.
+func (s *Service) anyWorker() weir.WorkerID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var best freeWorker
+	for _, w := range s.freeLocked() {
+		if best.ID == "" || w.Free > best.Free {
+			best = w
+		}
+	}
+	return best.ID
+}
+
+// workersOf lists the living workers that run, or may run, tasks of a job.
+func (s *Service) workersOf(job weir.JobID, placed []deploy.Placed) []weir.WorkerID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.mu.workers.runs(job, weir.AttemptID{})
+	for _, w := range s.mu.workers.alive() {
+		if slices.ContainsFunc(placed, func(p deploy.Placed) bool { return p.Worker == w.beat.Worker }) {
+			list = append(list, w.beat.Worker)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}

@@ -1,0 +1,152 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/exec/deploy"
+)
+
+// A triggerRequest asks for a checkpoint or savepoint; between servers it is JSON.
+type triggerRequest struct {
+	deploy.Header
+	Job       weir.JobID    `json:"job"`
+	Savepoint bool          `json:"savepoint,omitempty"`
+	Name      string        `json:"name,omitempty"`
+	Wait      time.Duration `json:"-"`
+}
+
+// A triggered answers a triggerRequest.
+type triggered struct {
+	deploy.Header
+	Checkpoint weir.CheckpointID `json:"checkpoint"`
+}
+
+// triggerWithin bounds how long a trigger waits for its id where the user does not
+// wait himself.
+const triggerWithin = 10 * time.Second
+
+func (s *Service) trigger(ctx context.Context, idOrName string, req triggerRequest) (checkpoint.Record, error) {
+	what := "checkpointed"
+	if req.Savepoint {
+		what = "given a savepoint"
+		if req.Name != "" && !validName(req.Name) {
+			return checkpoint.Record{}, fmt.Errorf("%w: savepoint name %q: names match [a-z0-9][a-z0-9_-]{0,62}", weir.ErrInvalid, req.Name)
+		}
+	}
+	j, err := s.Get(ctx, idOrName)
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	until := s.now().Add(max(req.Wait, 0))
+	if j, err = s.awaitRunning(ctx, j, what, req.Wait); err != nil {
+		return checkpoint.Record{}, err
+	}
+	if req.Savepoint {
+		if req.Name == "" {
+			req.Name = s.savepointName(j)
+		} else if err := s.checkSavepointName(ctx, req.Name); err != nil {
+			return checkpoint.Record{}, err
+		}
+	}
+	req.Header, req.Job = deploy.Head(), j.ID
+	tctx, cancel := context.WithTimeout(ctx, max(triggerWithin, until.Sub(s.now())))
+	defer cancel()
+	id, err := s.triggerAtHolder(tctx, req)
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	return s.awaitEnd(ctx, j.ID, id, until)
+}
+
+// awaitRunning waits, at most for wait, until a job may be checkpointed.
+func (s *Service) awaitRunning(ctx context.Context, j weir.Job, what string, wait time.Duration) (weir.Job, error) {
+	wctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	_, err := s.await(wctx, func() (bool, error) {
+		switch {
+		case settled(j):
+			return false, refuse(j, what, "it has ended; start it first")
+		case j.Status == weir.StatusStopping || j.Desired != weir.DesiredRunning:
+			return false, refuse(j, what, "it is being ended")
+		case j.Status == weir.StatusRunning:
+			return true, nil
+		case wait <= 0:
+			return false, refuse(j, what, "wait until it is RUNNING, or ask with wait")
+		}
+		next, err := s.Get(wctx, string(j.ID))
+		if err == nil {
+			j = next
+		}
+		return false, err
+	})
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return j, refuse(j, what, fmt.Sprintf("it was not RUNNING within %v", wait))
+	}
+	return j, err
+}
+
+// awaitEnd reads a checkpoint's record, when it has ended or until has passed.
+func (s *Service) awaitEnd(ctx context.Context, job weir.JobID, id weir.CheckpointID, until time.Time) (checkpoint.Record, error) {
+	var r checkpoint.Record
+	_, err := s.await(ctx, func() (bool, error) {
+		var err error
+		r, err = s.deps.Store.CheckpointByID(ctx, job, id)
+		return err == nil && (r.Status != checkpoint.StatusPending || !s.now().Before(until)), err
+	})
+	return r, err
+}
+
+// triggerAtHolder begins a checkpoint where the job's coordinator is: here, or at the
+// server that holds the lease.
+func (s *Service) triggerAtHolder(ctx context.Context, req triggerRequest) (weir.CheckpointID, error) {
+	s.mu.Lock()
+	d, holder, loaded := s.mu.jobs[req.Job], s.mu.holder, s.mu.loaded
+	s.mu.Unlock()
+	switch {
+	case d != nil:
+		return d.trigger(ctx, req)
+	case loaded || holder == s.id:
+		return 0, fmt.Errorf("%w: job %s does not run just now: try again", weir.ErrConflict, req.Job)
+	case holder == "":
+		return 0, fmt.Errorf("%w: no server holds the lease yet: try again", ErrUnavailable)
+	}
+	body, err := s.ask(ctx, serverName(holder), deploy.KindCheckpoint, req)
+	if err != nil {
+		return 0, fmt.Errorf("trigger at server %s, which holds the lease: %w", holder, err)
+	}
+	var t triggered
+	if err := deploy.Decode(body, &t); err != nil {
+		return 0, err
+	}
+	return t.Checkpoint, nil
+}
+
+// command takes a command that another server sent to this one.
+func (s *Service) command(ctx context.Context, kind string, body []byte) ([]byte, error) {
+	if kind != deploy.KindCheckpoint {
+		return deploy.EncodeReply(nil, fmt.Errorf("%w: a server knows no command %q", weir.ErrInvalid, kind)), nil
+	}
+	var req triggerRequest
+	err := deploy.Decode(body, &req)
+	var reply json.RawMessage
+	if err == nil {
+		s.mu.Lock()
+		d := s.mu.jobs[req.Job]
+		s.mu.Unlock()
+		if d == nil {
+			err = fmt.Errorf("%w: job %s does not run here: try again", weir.ErrConflict, req.Job)
+		} else {
+			var id weir.CheckpointID
+			if id, err = d.trigger(ctx, req); err == nil {
+				reply = deploy.Encode(triggered{deploy.Head(), id})
+			}
+		}
+	}
+	return deploy.EncodeReply(reply, err), nil
+}
