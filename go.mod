@@ -2,6 +2,8 @@ module weir
 
 go 1.26.0
 
+ignore ./web/node_modules
+
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.9.0-default-no-op // indirect
 	github.com/cockroachdb/datadriven v1.0.3-0.20250407164829-2945557346d5 // indirect
