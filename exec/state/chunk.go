@@ -1,6 +1,9 @@
 package state
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Slots lie in chunks of chunkSlots.
 const (
@@ -43,9 +46,7 @@ type chunk struct {
 // not copied: both sides only ever append, each seeing its own length, and only the
 // newest copy is written to.
 func (c *chunk) clone(generation uint64) *chunk {
-	records := make([]uint64, len(c.records), cap(c.records))
-	copy(records, c.records)
-	return &chunk{generation: generation, records: records, bytes: c.bytes, dead: c.dead, shared: true}
+	return &chunk{generation: generation, records: slices.Clone(c.records), bytes: c.bytes, dead: c.dead, shared: true}
 }
 
 // at returns the record of a slot, its index within the chunk.

@@ -35,10 +35,12 @@
 //	S6  The snapshot's format and the key layout are frozen by golden bytes; another
 //	    version is refused by number.
 //
-// What a cut costs (1 M entries of one word, in 2,000 chunks): Cut about 2 µs; after
-// it, the first touch of each chunk copies 16 KiB, 1 to 2 µs, so that a loop touching
-// all of the state pays a few milliseconds in all, spread over its batches. Copying
-// the slabs whole at the cut was the alternative: as many bytes, but at once.
+// What a cut costs, measured with 1 M entries of one word in 2,000 chunks: Cut 3 to 6 µs;
+// after it the first touch of each chunk copies 16 KiB, about 3 µs with its share of
+// garbage collection, so that a loop touching all of the state pays some 7 ms in all,
+// spread over its batches. Off the loop, ordering takes 30 ns and encoding 120 ns per
+// entry; a restore 140 ns. Copying the slabs whole at the cut was the alternative: as many
+// bytes, but at once, and for the parts that are not touched too.
 //
 // # Goroutines
 //

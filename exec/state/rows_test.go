@@ -1,0 +1,49 @@
+package state
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"weir/exec/batch"
+)
+
+// Rows looked up by column are the entries that encoded keys find.
+func TestUpsertRows(t *testing.T) {
+	t.Parallel()
+	for _, keys := range [][]int{{0}, {1}, {0, 1}, {}} {
+		b := batch.New([]batch.Physical{batch.Ints, batch.Strings}, 8)
+		for i := range 3000 {
+			if i%50 == 0 {
+				b.Columns[0].AppendNull()
+				b.Columns[1].AppendNull()
+			} else {
+				b.Columns[0].AppendInt(int64(i%97) - 40)
+				b.Columns[1].AppendString(strings.Repeat("k", i%31))
+			}
+			b.EndRow(batch.Insert)
+			if i%3 > 0 {
+				b.Sel = append(b.Sel, int32(i))
+			}
+		}
+		s := New(Options{})
+		table := s.Table("t", Layout{Words: 1})
+		hashes, slots, fresh := make([]uint64, b.Len), make([]int, b.Len), make([]bool, b.Len)
+		batch.HashRows(b, keys, hashes)
+		table.UpsertRows(b, keys, hashes, slots, fresh)
+		distinct := map[string]bool{}
+		for i := range b.Rows() {
+			key := batch.EncodeKey(nil, b, keys, b.Row(i))
+			if fresh[i] == distinct[string(key)] {
+				t.Fatalf("keys %v: row %d fresh %v", keys, i, fresh[i])
+			}
+			distinct[string(key)] = true
+			if slot, ok := table.Find(hashes[i], key); !ok || slot != slots[i] || !bytes.Equal(table.Key(slot), key) {
+				t.Fatalf("keys %v: row %d is at %d, found at %d, %v", keys, i, slots[i], slot, ok)
+			}
+		}
+		if table.Len() != len(distinct) {
+			t.Fatalf("keys %v: %d entries, want %d", keys, table.Len(), len(distinct))
+		}
+	}
+}
