@@ -65,8 +65,9 @@ func (t *Task) Commit(id weir.CheckpointID) { t.mail.commit(id) }
 // for tasks that have ended (sources after the final checkpoint). It never blocks.
 func (t *Task) Close() { t.mail.close() }
 
-// Run runs the task until its context ends (the context's error), it is closed (nil)
-// or it fails (*TaskError, also given to Reporter.Failed). It may be called once.
+// Run runs the task until its context ends (the context's error), it is closed (nil),
+// its attempt is superseded (weir.ErrStale) or it fails (*TaskError, also given to
+// Reporter.Failed). It may be called once.
 func (t *Task) Run(ctx context.Context) error {
 	defer close(t.doneC)
 	t.stats.startNS.Store(t.now().UnixNano())
@@ -82,6 +83,8 @@ func (t *Task) Run(ctx context.Context) error {
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, weir.ErrStale): // a newer attempt took the channels: end quietly
+		return fmt.Errorf("task %v: %w", t.id, err)
 	}
 	failed := t.taskError(err)
 	t.reporter.Failed(t.id, failed.Failure, failed.Restart)

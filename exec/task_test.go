@@ -3,6 +3,8 @@ package exec_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -16,6 +18,7 @@ import (
 	"weir/exec/batch"
 	"weir/exec/exectest"
 	"weir/exec/op"
+	"weir/exec/state"
 	"weir/planner/expr"
 	"weir/planner/plan"
 )
@@ -307,5 +310,114 @@ func TestReads(t *testing.T) {
 	}
 	if err := j.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A result is read from a snapshot as it was, whatever the job does since.
+func TestReadSnapshot(t *testing.T) {
+	t.Parallel()
+	c := config(5000)
+	c.Parallelism = 3
+	j := exectest.Start(t, c)
+	s, err := j.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := exec.Query{Limit: 100, OrderBy: []exec.Order{{Column: "n", Desc: true}}}
+	live, err := j.Read(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Kill()
+	var handles []checkpoint.Handle
+	for _, task := range s.Tasks {
+		for _, o := range task.Operators {
+			if o.Operator == "result" {
+				handles = append(handles, o.Keyed...)
+			}
+		}
+	}
+	store := state.New(state.Options{MaxParallelism: c.Graph.MaxParallelism})
+	if err := store.Restore(context.Background(), c.Blobs, handles); err != nil {
+		t.Fatal(err)
+	}
+	chain := c.Graph.Chains[1].Operators
+	page, err := op.Snapshot(chain[1], chain[0].Schema, store, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live.Version = 0 // of the attempt
+	if diff := cmp.Diff(live, page); diff != "" || len(page.Rows) != 100 || page.Total != 5000 {
+		t.Errorf("(-live +snapshot):\n%s", diff)
+	}
+}
+
+// S19: rows are never lost at the end of input, with checkpoints all the way.
+func TestEndLosesNothing(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		for _, parallelism := range []int{1, 4} {
+			c := config(10_007)
+			c.Parallelism = parallelism
+			c.Capacity = 1
+			j := exectest.Start(t, c)
+			for range 3 {
+				if _, err := j.Checkpoint(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if groups, rows := finish(t, j); groups != 10_007 || rows != 10_007 {
+				t.Fatalf("parallelism %d: %d groups, %d of them counted once", parallelism, groups, rows)
+			}
+		}
+	}
+}
+
+// released is a network whose attempt is released while tasks send.
+type released struct{ *exectest.Network }
+
+func (n released) Outbound(weir.ChannelID) (exec.Outbound, bool, error) { return n, true, nil }
+func (released) Send(context.Context, weir.Frame) error {
+	return fmt.Errorf("its attempt was released: %w", weir.ErrStale)
+}
+func (released) Close() error { return nil }
+
+func TestStaleEndsQuietly(t *testing.T) {
+	t.Parallel()
+	c := config(10)
+	tasks, err := exec.Build(context.Background(), exec.BuildConfig{
+		Job: "job_00000000000000000000000000000001", Graph: c.Graph, Parallelism: 1, Tasks: []weir.TaskID{{}}, Blobs: c.Blobs,
+		Network: released{exectest.NewNetwork(1, false)}, Openers: exec.Openers{Source: c.Openers.Source, Operator: op.Open}, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tasks[0].Run(context.Background()); !errors.Is(err, weir.ErrStale) {
+		t.Errorf("run: %v", err)
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	t.Parallel()
+	c := config(10)
+	base := exec.BuildConfig{Graph: c.Graph, Parallelism: 2, Logger: slog.New(slog.DiscardHandler)}
+	for _, test := range []struct {
+		change func(*exec.BuildConfig)
+		want   string
+	}{
+		{func(b *exec.BuildConfig) { b.Graph = nil }, "invalid: build without a graph"},
+		{func(b *exec.BuildConfig) { b.Parallelism = 33 }, "invalid: build: parallelism 33 is not in 1…32 (max_parallelism)"},
+		{func(b *exec.BuildConfig) { b.Tasks = []weir.TaskID{{Chain: 2}, {Subtask: 2}} },
+			"invalid: build: task 2/0: the graph has 2 chains\ntask 0/2: the chain has 2 subtasks"},
+		{func(b *exec.BuildConfig) {
+			b.Tasks = []weir.TaskID{{Chain: 1}}
+			b.Restored = map[weir.TaskID]checkpoint.TaskSnapshot{}
+		}, "invalid: build: task 1/0: nothing to restore is given"},
+	} {
+		b := base
+		test.change(&b)
+		if _, err := exec.Build(context.Background(), b); err == nil || err.Error() != test.want {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
 	}
 }
