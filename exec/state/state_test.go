@@ -101,6 +101,11 @@ func TestDamageIsNoticed(t *testing.T) {
 		try(fmt.Sprintf("cut at %d", i), h.Inline[:i], false)
 		try(fmt.Sprintf("cut at %d, checksum fixed", i), h.Inline[:i], true)
 	}
+	bad := h
+	bad.Checksum++ // another file, sound in itself
+	if err := New(Options{MaxParallelism: testGroups}).Restore(context.Background(), nil, []checkpoint.Handle{bad}); !errors.Is(err, weir.ErrInvalid) {
+		t.Errorf("another file: %v", err)
+	}
 	try("longer", append(slices.Clone(h.Inline), 0), false)
 	try("longer, checksum fixed", append(slices.Clone(h.Inline), 0), true)
 }
@@ -373,5 +378,32 @@ func TestBrokenInvariantsPanic(t *testing.T) {
 			}
 			f()
 		}()
+	}
+}
+
+// Bytes that no entry refers to any more are given back, also while a cut reads them.
+func TestDeadBytesAreRewritten(t *testing.T) {
+	t.Parallel()
+	s := New(Options{MaxParallelism: testGroups})
+	table := s.Table("t", testLayout)
+	want := map[string]string{}
+	for i := range 2000 {
+		key := strings.Repeat("a long key ", 2) + fmt.Sprint(i%10)
+		text := strings.Repeat(string(rune('a'+i%26)), i%700)
+		slot, _ := table.Upsert(hashOf(key), []byte(key))
+		table.SetBlob(slot, []byte(text))
+		want[key] = text
+		if i == 1000 {
+			defer s.Cut().Release()
+		}
+	}
+	if n := cap(table.chunks[0].bytes); n > 64<<10 {
+		t.Errorf("%d bytes kept", n)
+	}
+	for key, text := range want {
+		slot, ok := table.Find(hashOf(key), []byte(key))
+		if !ok || string(table.Key(slot)) != key || string(table.Blob(slot)) != text {
+			t.Errorf("%q is lost: %v", key, ok)
+		}
 	}
 }
