@@ -1,0 +1,277 @@
+// Package jobtest runs servers and workers in one process, for tests: a NATS server
+// and a SQLite metastore of their own, a folder for objects, real tasks.
+package jobtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir"
+	"weir/checkpoint/blob"
+	"weir/exec"
+	"weir/exec/op"
+	"weir/exec/sink"
+	"weir/exec/source"
+	"weir/exec/worker"
+	"weir/metastore"
+	"weir/planner"
+	"weir/server/job"
+	"weir/transport"
+)
+
+// Timeout bounds every wait of this package.
+const Timeout = 60 * time.Second
+
+// A Cluster is servers, workers and what they stand on. Everything ends with the test.
+type Cluster struct {
+	tb    testing.TB
+	Dir   string // of the test: files below it may be read and written
+	Store *metastore.Store
+	Blobs blob.Store
+	url   string
+	log   *slog.Logger
+
+	mu struct {
+		sync.Mutex
+		nodes map[string]*node
+	}
+}
+
+// A node is a server or worker: what ends it, and when it has ended.
+type node struct {
+	cancel  context.CancelFunc
+	control *control
+	doneC   chan struct{}
+}
+
+// A control is a transport.Control that can be cut off, as kill -9 does.
+type control struct {
+	*transport.Control
+	dead atomic.Bool
+}
+
+// Heartbeat says nothing once the node is dead.
+func (c *control) Heartbeat(ctx context.Context, body []byte) error {
+	if c.dead.Load() {
+		return errors.New("dead")
+	}
+	return c.Control.Heartbeat(ctx, body)
+}
+
+// network fits a transport.Network to what workers need.
+type network struct{ *transport.Network }
+
+// Inbound opens a receiving end.
+func (n network) Inbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (exec.Inbound, error) {
+	ins, err := n.Network.Inbound(j, a, ch.To, []weir.ChannelID{ch}, []bool{local}, wakeC)
+	if err != nil {
+		return nil, err
+	}
+	return ins[0], nil
+}
+
+// Outbound opens a sending end.
+func (n network) Outbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, local bool) (exec.Outbound, error) {
+	return n.Network.Outbound(j, a, ch, local)
+}
+
+// New starts NATS and the metastore; servers and workers are added.
+func New(tb testing.TB) *Cluster {
+	tb.Helper()
+	c := &Cluster{tb: tb, Dir: tb.TempDir(), log: slog.New(slog.DiscardHandler)}
+	if os.Getenv("WEIR_TEST_LOG") != "" {
+		c.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	c.mu.nodes = map[string]*node{}
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	defer cancel()
+	nats, err := transport.StartServer(ctx, transport.ServerOptions{})
+	c.must(err)
+	tb.Cleanup(nats.Stop)
+	c.url = nats.URL()
+	db := "sqlite:" + filepath.Join(c.Dir, "weir.db")
+	_, err = metastore.Migrate(ctx, db, metastore.Options{})
+	c.must(err)
+	c.Store, err = metastore.Open(ctx, db, metastore.Options{})
+	c.must(err)
+	tb.Cleanup(func() { c.Store.Close() })
+	c.must(os.Mkdir(filepath.Join(c.Dir, "objects"), 0o700))
+	c.Blobs, err = blob.Open("file://"+filepath.Join(c.Dir, "objects"))
+	c.must(err)
+	tb.Cleanup(c.stopAll)
+	return c
+}
+
+func (c *Cluster) must(err error) {
+	c.tb.Helper()
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+}
+
+// Server adds a server.
+func (c *Cluster) Server(name string) *job.Service {
+	c.tb.Helper()
+	ctl := c.control(name)
+	s := job.New(job.Deps{
+		Store: c.Store, Checkpoints: c.Store, Blobs: c.Blobs, Control: ctl, Reports: ctl, Logger: c.log.With("server", name),
+	}, job.Options{LeaseTTL: time.Second, Poll: 200 * time.Millisecond})
+	c.run(name, ctl, s.Run)
+	return s
+}
+
+// Worker adds a worker.
+func (c *Cluster) Worker(name string, slots int) {
+	c.tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	defer cancel()
+	net, err := transport.OpenNetwork(ctx, transport.Options{URL: c.url, Name: name})
+	c.must(err)
+	ctl := c.control(name)
+	w := worker.New(worker.Config{
+		ID: weir.WorkerID(name), Slots: slots, PID: os.Getpid(), Host: "test", Control: ctl, Network: network{net}, Blobs: c.Blobs,
+		Openers: exec.Openers{Source: source.Open, Operator: op.Open, Sink: sink.Open}, Files: []string{c.Dir}, Logger: c.log,
+	})
+	c.run(name, ctl, func(ctx context.Context) error {
+		return errors.Join(both(ctx, net.Run, w.Run)...)
+	})
+}
+
+// both runs a beside b and ends it after b.
+func both(ctx context.Context, a, b func(context.Context) error) []error {
+	actx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	errC := make(chan error, 1)
+	go func() { errC <- a(actx) }()
+	err := b(ctx)
+	cancel()
+	return []error{err, <-errC}
+}
+
+func (c *Cluster) control(name string) *control {
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	defer cancel()
+	ctl, err := transport.OpenControl(ctx, transport.Options{URL: c.url, Name: name, Log: c.log})
+	c.must(err)
+	return &control{Control: ctl}
+}
+
+func (c *Cluster) run(name string, ctl *control, run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &node{cancel: cancel, control: ctl, doneC: make(chan struct{})}
+	c.mu.Lock()
+	c.mu.nodes[name] = n
+	c.mu.Unlock()
+	go func() {
+		defer close(n.doneC)
+		if err := run(ctx); err != nil && !ctl.dead.Load() {
+			c.tb.Errorf("%s: %v", name, err)
+		}
+		ctl.Close()
+	}()
+}
+
+// Kill ends a server or worker as kill -9 does: nobody hears a word of it.
+func (c *Cluster) Kill(name string) {
+	c.mu.Lock()
+	n := c.mu.nodes[name]
+	delete(c.mu.nodes, name)
+	c.mu.Unlock()
+	n.control.dead.Store(true)
+	n.control.Close()
+	n.cancel()
+	<-n.doneC
+}
+
+// Stop ends a server or worker in an orderly way.
+func (c *Cluster) Stop(name string) {
+	c.mu.Lock()
+	n := c.mu.nodes[name]
+	delete(c.mu.nodes, name)
+	c.mu.Unlock()
+	n.cancel()
+	<-n.doneC
+}
+
+func (c *Cluster) stopAll() {
+	c.mu.Lock()
+	var names []string
+	for name := range c.mu.nodes {
+		names = append(names, name)
+	}
+	c.mu.Unlock()
+	for _, name := range names {
+		c.Stop(name)
+	}
+}
+
+// Spec plans a script.
+func (c *Cluster) Spec(name, sql string, parallelism int) job.Spec {
+	c.tb.Helper()
+	r, err := planner.Plan(sql, nil, planner.Options{})
+	c.must(err)
+	return job.Spec{Name: name, SQL: sql, Graph: *r.Graph, Parallelism: parallelism}
+}
+
+// Await waits until a job is in one of the statuses.
+func (c *Cluster) Await(s *job.Service, name string, want ...weir.Status) weir.Job {
+	c.tb.Helper()
+	var j weir.Job
+	c.Until(fmt.Sprintf("job %s is %v", name, want), func(ctx context.Context) bool {
+		var err error
+		j, err = s.Get(ctx, name)
+		c.must(err)
+		for _, w := range want {
+			if j.Status == w && (!w.Terminal() || !j.EndedAt.IsZero()) {
+				return true
+			}
+		}
+		return false
+	})
+	return j
+}
+
+// Until waits until done says true, and fails the test when it does not in time, with
+// the history of all jobs.
+func (c *Cluster) Until(what string, done func(ctx context.Context) bool) {
+	c.tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	defer cancel()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for !done(ctx) {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			c.history()
+			c.tb.Fatalf("not within %v: %s", Timeout, what)
+		}
+	}
+}
+
+func (c *Cluster) history() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	jobs, err := c.Store.Jobs(ctx, weir.JobFilter{})
+	if err != nil {
+		c.tb.Log(err)
+	}
+	for _, j := range jobs {
+		c.tb.Logf("%s: %s, desired %s, attempt %v, base %v, failure %+v", j.Name, j.Status, j.Desired, j.Attempt, j.Base, j.Failure)
+		events, err := c.Store.Events(ctx, j.ID, 0, 1000)
+		if err != nil {
+			c.tb.Log(err)
+		}
+		for _, e := range events {
+			c.tb.Logf("  %d %s %s: %s", e.Seq, e.At.Format(time.StampMilli), e.Kind, e.Message)
+		}
+	}
+}
