@@ -23,10 +23,7 @@ func reference(line []byte) (row string, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
 	var fields map[string]any
-	if err := d.Decode(&fields); err != nil || fields == nil || d.More() {
-		return "", false
-	}
-	if _, err := d.Token(); err == nil {
+	if err := d.Decode(&fields); err != nil || fields == nil || !json.Valid(line) {
 		return "", false
 	}
 	var out []string

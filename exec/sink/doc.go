@@ -1,0 +1,60 @@
+// Package sink holds the connectors that a query can write to: filesystem (CSV and
+// JSON files) and blackhole (which counts and forgets). Open picks one.
+//
+// The filesystem sink is exactly-once. The rows between two barriers are a segment; a
+// segment becomes a file that readers see only after the checkpoint that contains it
+// is complete.
+//
+//	Process ──▶ .weir-JOB-OPERATOR-SUBTASK-open-ATTEMPT          being written
+//	Snapshot ─▶ .weir-JOB-OPERATOR-SUBTASK-BARRIER-ATTEMPT       sealed: flushed to disk, named in the snapshot
+//	Commit ───▶ part-JOB-OPERATOR-SUBTASK-BARRIER.csv            published: linked if absent
+//
+// # Invariants
+//
+//	K1  A published file is complete, durable, and never changes. Its name is its
+//	    segment's identity: the writer's job, operator, subtask and barrier, for ever,
+//	    whoever restores it. (In names a job goes by its first 12 digits.)
+//	K2  A segment is published after the decision for a checkpoint at or after its
+//	    barrier (I10), in barrier order, and once: a name that is taken is the same segment
+//	    if size and checksum agree, and an error otherwise.
+//	K3  The snapshot holds every segment not yet published and confirmed. Restored, the
+//	    segments are dealt out to any number of subtasks. A marker, an empty hidden file
+//	    (….-done-BARRIER), notes how far a writer's segments have been published, so
+//	    that readers may move published files away.
+//	K4  What a snapshot may name is not deleted: a sealed segment of an aborted attempt
+//	    stays for a week. Files that were only begun, by an older attempt of the same job
+//	    and operator, are removed when subtask 0 opens.
+//	K5  Barriers without rows leave no file. Closing throws away what was only begun.
+//	K6  Files are created below the roots that the worker allows, links resolved.
+//
+// The target folder must be the same one for all workers, on a file system with hard links.
+//
+// # Formats
+//
+// CSV is RFC 4180 with LF and the options csv.delimiter, csv.header (in each file) and
+// csv.null; by default NULL is empty and an empty text is "". (So a NULL in a table of
+// one column is an empty line, which a source passes over.) JSON is one object per
+// line, keys in the table's order, NULL as null.
+//
+//	BOOLEAN        true, false
+//	INT, BIGINT    decimal digits
+//	DOUBLE         the shortest digits that read back the same; NaN, Infinity and -Infinity, in JSON in quotes
+//	DECIMAL(p,s)   exactly, with s digits behind the point
+//	TIMESTAMP_LTZ  2017-11-25T01:00:00Z, the fraction without trailing zeros
+//
+// # Goroutines
+//
+// None; a sink is called by its task's.
+//
+// # Failures
+//
+// Every error ends the attempt, which then begins again from its base: what it wrote
+// and nobody committed is never seen. A segment that no marker covers and of which
+// neither file exists is an error that names it.
+//
+// # Testing
+//
+// Golden files pin names, state and formats; a simulation kills the sink between any
+// two of its steps, restores it at another parallelism and compares what was published
+// with the rows of the checkpoints that were completed.
+package sink

@@ -1,0 +1,194 @@
+package sink
+
+import (
+	"fmt"
+
+	"weir"
+	"weir/exec/batch"
+	"weir/planner/expr"
+	"weir/planner/plan"
+)
+
+// An encoder turns rows into text.
+type encoder interface {
+	// head appends what a file begins with.
+	head(dst []byte) []byte
+	// row appends one row of b, a line.
+	row(dst []byte, b *batch.Batch, row int) []byte
+}
+
+func newEncoder(table plan.Table) (encoder, error) {
+	for _, c := range table.Columns {
+		if c.Type.Kind == expr.Null || c.Type.Kind > expr.TimestampLTZ {
+			return nil, fmt.Errorf("%w: column %s: files hold no %v", weir.ErrInvalid, c.Name, c.Type)
+		}
+	}
+	switch table.Format {
+	case "json":
+		return newJSONEncoder(table.Columns), nil
+	case "csv":
+		return newCSVEncoder(table)
+	}
+	return nil, fmt.Errorf("%w: format %q is not csv or json", weir.ErrInvalid, table.Format)
+}
+
+// A jsonEncoder writes one object per line.
+type jsonEncoder struct {
+	columns []plan.Column
+	keys    [][]byte // `{"a":`, `,"b":`, …
+}
+
+func newJSONEncoder(columns []plan.Column) *jsonEncoder {
+	e := &jsonEncoder{columns: columns}
+	for i, c := range columns {
+		key := appendJSON([]byte{"{,"[min(i, 1)]}, []byte(c.Name))
+		e.keys = append(e.keys, append(key, ':'))
+	}
+	return e
+}
+
+func (e *jsonEncoder) head(dst []byte) []byte { return dst }
+
+func (e *jsonEncoder) row(dst []byte, b *batch.Batch, row int) []byte {
+	for i := range e.columns {
+		dst = append(dst, e.keys[i]...)
+		v, t := &b.Columns[i], e.columns[i].Type
+		switch {
+		case v.Null(row):
+			dst = append(dst, "null"...)
+		case t.Kind == expr.String:
+			dst = appendJSON(dst, v.Str(row))
+		case t.Kind == expr.TimestampLTZ, t.Kind == expr.Double && v.Floats[row]-v.Floats[row] != 0:
+			dst = append(dst, '"')
+			dst = appendValue(dst, v, row, t)
+			dst = append(dst, '"')
+		default:
+			dst = appendValue(dst, v, row, t)
+		}
+	}
+	return append(dst, "}\n"...)
+}
+
+// appendJSON appends a text in quotes.
+func appendJSON(dst, text []byte) []byte {
+	const hexDigits = "0123456789abcdef"
+	dst = append(dst, '"')
+	from := 0
+	for i, c := range text {
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, text[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, `\n`...)
+		case '\r':
+			dst = append(dst, `\r`...)
+		case '\t':
+			dst = append(dst, `\t`...)
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return append(append(dst, text[from:]...), '"')
+}
+
+// A csvEncoder writes RFC 4180 records.
+type csvEncoder struct {
+	columns   []plan.Column
+	delimiter byte
+	header    bool
+	null      string
+	special   [256]bool // bytes for which a field is put in quotes
+}
+
+func newCSVEncoder(table plan.Table) (*csvEncoder, error) {
+	e := &csvEncoder{columns: table.Columns, delimiter: ',', null: table.Options["csv.null"]}
+	if d, ok := table.Options["csv.delimiter"]; ok {
+		if d == `\t` {
+			d = "\t"
+		}
+		if len(d) != 1 || d == "\"" || d == "\n" || d == "\r" {
+			return nil, fmt.Errorf("%w: option 'csv.delimiter': %q is not one character other than a quote or a line end", weir.ErrInvalid, d)
+		}
+		e.delimiter = d[0]
+	}
+	e.header = table.Options["csv.header"] == "true"
+	for _, c := range []byte{e.delimiter, '"', '\n', '\r'} {
+		e.special[c] = true
+	}
+	for _, c := range []byte(e.null) {
+		if e.special[c] {
+			return nil, fmt.Errorf("%w: option 'csv.null': %q would have to be quoted", weir.ErrInvalid, e.null)
+		}
+	}
+	return e, nil
+}
+
+func (e *csvEncoder) head(dst []byte) []byte {
+	if !e.header {
+		return dst
+	}
+	for i, c := range e.columns {
+		if i > 0 {
+			dst = append(dst, e.delimiter)
+		}
+		dst = e.appendField(dst, []byte(c.Name))
+	}
+	return append(dst, '\n')
+}
+
+func (e *csvEncoder) row(dst []byte, b *batch.Batch, row int) []byte {
+	for i := range e.columns {
+		if i > 0 {
+			dst = append(dst, e.delimiter)
+		}
+		v, t := &b.Columns[i], e.columns[i].Type
+		switch {
+		case v.Null(row):
+			dst = append(dst, e.null...)
+		case t.Kind == expr.String:
+			dst = e.appendField(dst, v.Str(row))
+		default:
+			at := len(dst)
+			if dst = appendValue(dst, v, row, t); e.mustQuote(dst[at:]) { // the delimiter may be '-'
+				end := len(dst)
+				dst = append(dst, `""`...)
+				copy(dst[at+1:], dst[at:end])
+				dst[at] = '"'
+			}
+		}
+	}
+	return append(dst, '\n')
+}
+
+// mustQuote reports whether a field has to be in quotes: for what is in it, because
+// it would be taken for NULL, or because a reader would drop it as a byte order mark.
+func (e *csvEncoder) mustQuote(text []byte) bool {
+	if string(text) == e.null || len(text) >= 3 && text[0] == 0xef && text[1] == 0xbb && text[2] == 0xbf {
+		return true
+	}
+	for _, c := range text {
+		if e.special[c] {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *csvEncoder) appendField(dst, text []byte) []byte {
+	if !e.mustQuote(text) {
+		return append(dst, text...)
+	}
+	dst = append(dst, '"')
+	for _, c := range text {
+		if c == '"' {
+			dst = append(dst, '"')
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, '"')
+}

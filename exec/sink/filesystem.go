@@ -1,0 +1,204 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"time"
+
+	"weir"
+	"weir/exec"
+	"weir/exec/batch"
+)
+
+// writeSize is how much text is gathered for one write.
+const writeSize = 128 << 10
+
+// A filesystem writes rows into the files of a folder.
+type filesystem struct {
+	table   string
+	writer  writer
+	folder  *folder
+	encoder encoder
+	crc     *crc32.Table
+
+	file     *os.File // being written; nil as long as there were no rows since the barrier
+	buf      []byte   // text not yet written
+	rows     int64    // since the barrier
+	bytes    int64    // written since the barrier
+	checksum uint32
+
+	segments []segment // sealed and not confirmed as published, in barrier order
+}
+
+func openFilesystem(setup exec.Setup) (*filesystem, error) {
+	table := setup.Operator.Sink.Table
+	enc, err := newEncoder(table)
+	if err != nil {
+		return nil, err
+	}
+	all, err := restoredSegments(setup.List)
+	if err != nil {
+		return nil, err
+	}
+	s := &filesystem{table: table.Name, writer: writerOf(setup, table.Format), encoder: enc, crc: crc32.MakeTable(crc32.Castagnoli)}
+	for i := setup.Subtask; i < len(all); i += setup.Parallelism {
+		s.segments = append(s.segments, all[i])
+	}
+	if s.folder, err = openFolder(setup.Files, table.Options["path"]); err != nil {
+		return nil, err
+	}
+	if setup.Subtask == 0 {
+		if err := s.folder.clean(s.writer, all, time.Now()); err != nil {
+			s.folder.root.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Process appends a batch's rows to the segment.
+func (s *filesystem) Process(b *batch.Batch, _ exec.Collector) error {
+	for i := range b.Rows() {
+		row := b.Row(i)
+		if b.Kind(row) != batch.Insert {
+			return fmt.Errorf("table %s: a file takes rows, not changes of rows (%v)", s.table, b.Kind(row))
+		}
+		if s.rows == 0 {
+			s.buf = s.encoder.head(s.buf[:0])
+		}
+		s.buf = s.encoder.row(s.buf, b, row)
+		s.rows++
+		if len(s.buf) >= writeSize {
+			if err := s.write(); err != nil {
+				return err
+			}
+		}
+	}
+	b.Release()
+	return nil
+}
+
+// write hands the gathered text to the segment's file, which it makes if need be.
+func (s *filesystem) write() error {
+	if s.file == nil {
+		file, err := s.folder.root.OpenFile(s.writer.openName(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return fmt.Errorf("table %s: %w", s.table, err)
+		}
+		s.file, s.bytes, s.checksum = file, 0, 0
+	}
+	if _, err := s.file.Write(s.buf); err != nil {
+		return fmt.Errorf("table %s: %w", s.table, err)
+	}
+	s.checksum = crc32.Update(s.checksum, s.crc, s.buf)
+	s.bytes += int64(len(s.buf))
+	s.buf = s.buf[:0]
+	return nil
+}
+
+// Flush has nothing to do: what is gathered is part of the next segment.
+func (s *filesystem) Flush(exec.Collector) error { return nil }
+
+// End has nothing to do: the last rows are sealed by the checkpoint that follows.
+func (s *filesystem) End(exec.Collector) error { return nil }
+
+// Snapshot seals the segment of barrier id, durably, and returns all that wait for
+// their commit.
+func (s *filesystem) Snapshot(id weir.CheckpointID) ([]json.RawMessage, error) {
+	if s.rows > 0 {
+		if err := s.seal(id); err != nil {
+			return nil, err
+		}
+	}
+	items := make([]json.RawMessage, len(s.segments))
+	for i := range s.segments {
+		item, err := json.Marshal(&s.segments[i])
+		if err != nil {
+			return nil, fmt.Errorf("table %s: %w", s.table, err)
+		}
+		items[i] = item
+	}
+	return items, nil
+}
+
+func (s *filesystem) seal(id weir.CheckpointID) error {
+	if err := s.write(); err != nil {
+		return err
+	}
+	if err := s.file.Sync(); err != nil {
+		return fmt.Errorf("table %s: %w", s.table, err)
+	}
+	if err := s.file.Close(); err != nil {
+		return fmt.Errorf("table %s: %w", s.table, err)
+	}
+	sealed := s.writer.seal(id, s.rows, s.bytes, s.checksum)
+	if err := s.folder.root.Rename(s.writer.openName(), sealed.Temp); err != nil {
+		return fmt.Errorf("table %s: %w", s.table, err)
+	}
+	if err := s.folder.sync(); err != nil {
+		return fmt.Errorf("table %s: %w", s.table, err)
+	}
+	s.segments = append(s.segments, sealed)
+	s.file, s.rows = nil, 0
+	return nil
+}
+
+// Pending reports whether segments wait for a commit.
+func (s *filesystem) Pending() bool { return len(s.segments) > 0 }
+
+// Commit publishes the segments of barriers up to id, in barrier order. Repeated, also
+// by another attempt, it finds them published and is content.
+func (s *filesystem) Commit(ctx context.Context, id weir.CheckpointID) error {
+	sortSegments(s.segments)
+	n := 0
+	for ; n < len(s.segments) && s.segments[n].Barrier <= id; n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.folder.publish(&s.segments[n]); err != nil {
+			return fmt.Errorf("table %s: commit %d: %w", s.table, id, err)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	if err := s.confirm(s.segments[:n]); err != nil {
+		return fmt.Errorf("table %s: commit %d: %w", s.table, id, err)
+	}
+	s.segments = s.segments[n:]
+	return nil
+}
+
+// confirm makes what was published durable, and only then lets go of the sealed files.
+func (s *filesystem) confirm(published []segment) error {
+	superseded, err := s.folder.mark(published)
+	if err != nil {
+		return err
+	}
+	if err := s.folder.sync(); err != nil {
+		return err
+	}
+	for i := range published {
+		superseded = append(superseded, published[i].Temp)
+	}
+	for _, name := range superseded {
+		if err := s.folder.remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close throws the segment away that was only begun; sealed ones stay.
+func (s *filesystem) Close() error {
+	var err error
+	if s.file != nil {
+		err = errors.Join(s.file.Close(), s.folder.root.Remove(s.writer.openName()))
+		s.file = nil
+	}
+	return errors.Join(err, s.folder.root.Close())
+}

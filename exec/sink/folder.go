@@ -1,0 +1,181 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"weir"
+	"weir/exec"
+)
+
+// sealedAge is how long sealed files that no known snapshot names are kept: a
+// savepoint may name them.
+const sealedAge = 7 * 24 * time.Hour
+
+// A folder is a sink's target. All names are of files directly in it; links cannot
+// lead out of it.
+type folder struct {
+	path  string // as the table names it
+	root  *os.Root
+	marks map[string]weir.CheckpointID // the markers that this sink has made, by prefix
+}
+
+// openFolder opens the folder at path, below one of roots, and makes it if need be.
+func openFolder(roots []string, path string) (*folder, error) {
+	if path == "" {
+		return nil, fmt.Errorf("%w: option 'path' is missing", weir.ErrInvalid)
+	}
+	place, err := exec.Locate(roots, path)
+	if err != nil {
+		return nil, err
+	}
+	base, err := os.OpenRoot(place.Root)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", place.Root, err)
+	}
+	defer base.Close()
+	if err := makeFolder(base, place.Name); err != nil {
+		return nil, fmt.Errorf("make folder %s: %w", path, err)
+	}
+	root, err := base.OpenRoot(place.Name)
+	if err != nil {
+		if info, stat := base.Stat(place.Name); stat == nil && !info.IsDir() {
+			return nil, fmt.Errorf("%w: path %s is a file; a sink needs a folder", weir.ErrInvalid, path)
+		}
+		return nil, fmt.Errorf("open folder %s: %w", path, err)
+	}
+	return &folder{path: path, root: root, marks: map[string]weir.CheckpointID{}}, nil
+}
+
+// makeFolder makes name and the folders above it, durably.
+func makeFolder(base *os.Root, name string) error {
+	_, err := base.Stat(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := base.MkdirAll(name, 0o755); err != nil {
+		return err
+	}
+	for dir := filepath.Dir(name); ; dir = filepath.Dir(dir) {
+		if err := syncFolder(base, dir); err != nil || dir == "." {
+			return err
+		}
+	}
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(root *os.Root, name string) error {
+	dir, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	return errors.Join(err, dir.Close())
+}
+
+func (f *folder) sync() error {
+	if err := syncFolder(f.root, "."); err != nil {
+		return fmt.Errorf("flush folder %s: %w", f.path, err)
+	}
+	return nil
+}
+
+// clean removes what older attempts of the writer's sink have left: files that were
+// only begun, sealed ones that are old and not among the restored segments, and
+// markers that others supersede.
+func (f *folder) clean(w writer, restored []segment, now time.Time) error {
+	named := make(map[string]bool, len(restored))
+	for i := range restored {
+		named[restored[i].Temp] = true
+	}
+	entries, err := fs.ReadDir(f.root.FS(), ".")
+	if err != nil {
+		return fmt.Errorf("read folder %s: %w", f.path, err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+		attempt, sealed, ok := w.leftover(e.Name())
+		if !ok || attempt.Number >= w.attempt.Number || named[e.Name()] {
+			continue
+		}
+		if sealed {
+			info, err := e.Info()
+			if err != nil || now.Sub(info.ModTime()) < sealedAge {
+				continue
+			}
+		}
+		if err := f.remove(e.Name()); err != nil {
+			return err
+		}
+	}
+	for _, name := range oldMarkers(w, names) {
+		if err := f.remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes a file, if it is there.
+func (f *folder) remove(name string) error {
+	if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", filepath.Join(f.path, name), err)
+	}
+	return nil
+}
+
+// publish gives a sealed segment its final name, unless it has it already. The name is
+// durable after sync; the sealed file is still there and may then be removed.
+func (f *folder) publish(s *segment) error {
+	temp, final := filepath.Join(f.path, s.Temp), filepath.Join(f.path, s.Final)
+	info, err := f.root.Lstat(s.Temp)
+	switch {
+	case err == nil && info.Size() != s.Bytes:
+		return fmt.Errorf("%v: %s has %d bytes instead of %d: it was damaged", s, temp, info.Size(), s.Bytes)
+	case err == nil:
+		err = f.root.Link(s.Temp, s.Final)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return f.verify(s)
+	case errors.Is(err, fs.ErrNotExist):
+		if err := f.verify(s); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if marked, err := f.marked(s); marked || err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: %v: its rows are lost: neither %s nor %s exists", weir.ErrNotFound, s, temp, final)
+	}
+	return fmt.Errorf("%v: publish %s as %s: %w", s, temp, final, err)
+}
+
+// verify checks that the published file is the segment.
+func (f *folder) verify(s *segment) error {
+	final := filepath.Join(f.path, s.Final)
+	file, err := f.root.Open(s.Final)
+	if err != nil {
+		return fmt.Errorf("%v: %w", s, err)
+	}
+	defer file.Close()
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	n, err := io.Copy(sum, file)
+	if err != nil {
+		return fmt.Errorf("%v: read %s: %w", s, final, err)
+	}
+	if got := fmt.Sprintf("%08x", sum.Sum32()); n != s.Bytes || !strings.EqualFold(got, s.Checksum) {
+		return fmt.Errorf("%w: %v: %s exists with other content (%d bytes, checksum %s, instead of %d bytes, %s); move it away to go on",
+			weir.ErrConflict, s, final, n, got, s.Bytes, s.Checksum)
+	}
+	return nil
+}
