@@ -3,11 +3,18 @@ package job_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"weir"
+	"weir/checkpoint"
 	"weir/server/job"
 	"weir/server/job/jobtest"
 )
@@ -57,9 +64,224 @@ func TestCountFinishes(t *testing.T) {
 	c.Worker("w2", 2)
 	submit(t, c, s, "counts", counts)
 	c.Await(s, "counts", weir.StatusRunning)
-	j := c.Await(s, "counts", weir.StatusFinished, weir.StatusFailed)
+	finished(t, c, s, "counts")
+}
+
+// want is the answer of counts.
+var want = []string{
+	`{"key":0,"n":50000,"total":4999900000}`, `{"key":1,"n":50000,"total":4999950000}`,
+	`{"key":2,"n":50000,"total":5000000000}`, `{"key":3,"n":50000,"total":5000050000}`,
+}
+
+func finished(t *testing.T, c *jobtest.Cluster, s *job.Service, name string) weir.Job {
+	t.Helper()
+	j := c.Await(s, name, weir.StatusFinished, weir.StatusFailed)
 	if j.Status != weir.StatusFinished {
 		t.Fatalf("%s: %+v", j.Status, j.Failure)
 	}
-	t.Log(rows(t, s, "counts", ""))
+	if diff := cmp.Diff(want, rows(t, s, name, "")); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+	return j
+}
+
+// completed waits until a checkpoint of the job is complete.
+func completed(t *testing.T, c *jobtest.Cluster, name string) {
+	t.Helper()
+	c.Until("a checkpoint of "+name, func(ctx context.Context) bool {
+		j, err := c.Store.Job(ctx, name)
+		return err == nil && !j.Base.IsZero()
+	})
+}
+
+func TestWorkerKilled(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	c.Worker("w2", 4)
+	submit(t, c, s, "counts", counts)
+	completed(t, c, "counts")
+	c.Kill("w2")
+	c.Await(s, "counts", weir.StatusRestarting, weir.StatusScheduling)
+	j := finished(t, c, s, "counts")
+	if j.Attempt.Number < 2 || j.RestoredFrom.IsZero() {
+		t.Errorf("attempt %v restored from %v: want another attempt, from a checkpoint", j.Attempt, j.RestoredFrom)
+	}
+}
+
+func TestServerKilled(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s1 := c.Server("s1")
+	c.Worker("w1", 4)
+	submit(t, c, s1, "counts", counts)
+	completed(t, c, "counts")
+	s2 := c.Server("s2")
+	c.Kill("s1")
+	j := finished(t, c, s2, "counts")
+	if j.Term < 2 || j.Attempt.Number < 2 {
+		t.Errorf("term %d, attempt %v: want another holder and another attempt", j.Term, j.Attempt)
+	}
+}
+
+func TestStopAndStartElsewhere(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	ctx := context.Background()
+	submit(t, c, s, "counts", counts)
+	completed(t, c, "counts")
+	if _, err := s.Stop(ctx, "counts", job.StopRequest{Name: "halfway"}); err != nil {
+		t.Fatal(err)
+	}
+	if j, err := s.Stop(ctx, "counts", job.StopRequest{}); err != nil || j.StopSavepoint != "halfway" && j.Status != weir.StatusStopped {
+		t.Errorf("stop again: %v, %v", j.StopSavepoint, err)
+	}
+	j := c.Await(s, "counts", weir.StatusStopped)
+	sp, err := c.Store.Savepoint(ctx, "halfway")
+	if err != nil || sp.Checkpoint != j.Base.Checkpoint {
+		t.Fatalf("savepoint %+v, base %v, %v", sp, j.Base, err)
+	}
+	if got := rows(t, s, "counts", ""); cmp.Equal(got, want) || len(got) != 4 {
+		t.Errorf("result of the stopped job: %v", got)
+	}
+	if _, err := s.Start(ctx, "counts", job.StartRequest{From: "savepoint:halfway", Parallelism: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Start(ctx, "counts", job.StartRequest{}); !errors.Is(err, weir.ErrConflict) {
+		t.Errorf("start twice: %v", err)
+	}
+	finished(t, c, s, "counts")
+	if err := s.Delete(ctx, "counts", false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(ctx, "counts"); !errors.Is(err, weir.ErrNotFound) {
+		t.Errorf("deleted: %v", err)
+	}
+	spec := c.Spec("again", counts, 1)
+	spec.RestoreFrom = "savepoint:halfway"
+	if _, err := s.Submit(ctx, spec); err != nil {
+		t.Fatalf("a savepoint outlives its job: %v", err)
+	}
+	finished(t, c, s, "again")
+}
+
+func TestRestoreWhileRunning(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	ctx := context.Background()
+	submit(t, c, s, "counts", counts)
+	c.Await(s, "counts", weir.StatusRunning)
+	r, err := s.TriggerSavepoint(ctx, "counts", "early", 10*time.Second)
+	if err != nil || r.Status != checkpoint.StatusCompleted {
+		t.Fatalf("savepoint: %+v, %v", r, err)
+	}
+	if _, err := s.TriggerCheckpoint(ctx, "counts", 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Restore(ctx, "counts", job.StartRequest{From: "savepoint:nowhere"}); !errors.Is(err, weir.ErrNotFound) {
+		t.Errorf("restore from nowhere: %v", err)
+	}
+	j, err := s.Restore(ctx, "counts", job.StartRequest{From: "savepoint:early", Parallelism: 2})
+	if err != nil || j.Base.Checkpoint != r.ID {
+		t.Fatalf("restore: %+v, %v", j, err)
+	}
+	j = finished(t, c, s, "counts")
+	if j.RestoredFrom.Checkpoint != r.ID {
+		t.Errorf("restored from %v, want %d", j.RestoredFrom, r.ID)
+	}
+}
+
+func TestWaitsForSlots(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 3)
+	ctx := context.Background()
+	j := submit(t, c, s, "counts", counts)
+	c.Until("an event about slots", func(ctx context.Context) bool {
+		events, err := c.Store.Events(ctx, j.ID, 0, 100)
+		return err == nil && slices.ContainsFunc(events, func(e weir.Event) bool { return strings.Contains(e.Message, "needs 4, 1 missing") })
+	})
+	if _, err := s.TriggerCheckpoint(ctx, "counts", 0); !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), "SCHEDULING") {
+		t.Errorf("trigger: %v", err)
+	}
+	c.Worker("w2", 1)
+	c.Await(s, "counts", weir.StatusRunning)
+	if _, err := s.Cancel(ctx, "counts", false); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(s, "counts", weir.StatusCanceled)
+	if _, err := s.Cancel(ctx, "counts", false); err != nil {
+		t.Errorf("cancel again: %v", err)
+	}
+	if _, err := s.Stop(ctx, "counts", job.StopRequest{}); !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), "CANCELED") {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+func TestMissingSnapshot(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	ctx := context.Background()
+	submit(t, c, s, "counts", counts)
+	completed(t, c, "counts")
+	if _, err := s.Cancel(ctx, "counts", false); err != nil {
+		t.Fatal(err)
+	}
+	j := c.Await(s, "counts", weir.StatusCanceled)
+	key := checkpoint.ManifestKey(j.ID, j.Base.Checkpoint)
+	if err := c.Blobs.Delete(ctx, key); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Start(ctx, "counts", job.StartRequest{}); !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), key) {
+		t.Errorf("start: %v", err)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 2)
+	c.Worker("w2", 2)
+	submit(t, c, s, "counts", counts)
+	table := map[string]bool{}
+	cursor, resets := "", 0
+	c.Until("the changes of a finished job", func(ctx context.Context) bool {
+		page, err := s.Changes(ctx, "counts", cursor)
+		if errors.Is(err, job.ErrUnavailable) || errors.Is(err, weir.ErrConflict) {
+			return false
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page.Reset {
+			clear(table)
+			resets++
+		}
+		for _, ch := range page.Changes {
+			if add := ch.Op[0] == '+'; add == table[string(ch.Row)] {
+				t.Fatalf("%s %s with the row there: %v", ch.Op, ch.Row, !add)
+			} else if add {
+				table[string(ch.Row)] = true
+			} else {
+				delete(table, string(ch.Row))
+			}
+		}
+		cursor = page.Cursor
+		return page.Status == weir.StatusFinished && !page.More
+	})
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(table))); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+	if resets > 4 {
+		t.Errorf("%d resets", resets)
+	}
 }
