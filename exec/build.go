@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -115,8 +116,15 @@ func (c *BuildConfig) validate() error {
 	return nil
 }
 
-// task builds one task.
-func (c *BuildConfig) task(ctx context.Context, id weir.TaskID) (*Task, error) {
+// task builds one task. A panic, such as that of state restored under another layout,
+// is an error of the task, not the end of the worker.
+func (c *BuildConfig) task(ctx context.Context, id weir.TaskID) (_ *Task, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.Logger.Error("build panicked", "job", c.Job, "attempt", c.Attempt, "subtask", id.String(), "err", p, "stack", string(debug.Stack()))
+			err = &reasonError{ReasonPanic, fmt.Errorf("panic: %v", p)}
+		}
+	}()
 	o := c.Options.withDefaults()
 	t := &Task{
 		id: id, job: c.Job, attempt: c.Attempt, worker: c.Worker, reporter: c.Reporter,
@@ -125,7 +133,7 @@ func (c *BuildConfig) task(ctx context.Context, id weir.TaskID) (*Task, error) {
 		ended: c.Restored[id].Ended,
 	}
 	t.uploader = newUploader(t, c.Blobs)
-	err := c.openChain(ctx, t)
+	err = c.openChain(ctx, t)
 	if err == nil {
 		err = c.connect(t)
 	}

@@ -10,7 +10,7 @@ import (
 type Stats struct {
 	Task     weir.TaskID `json:"task"`
 	RowsIn   int64       `json:"rows_in"`  // a source: rows it read; others: rows received
-	RowsOut  int64       `json:"rows_out"` // rows sent over all edges
+	RowsOut  int64       `json:"rows_out"` // rows sent over all edges; without edges, kept or written
 	BytesIn  int64       `json:"bytes_in"` // received, as rows weigh in frames
 	BytesOut int64       `json:"bytes_out"`
 	// Busy, Idle and BackPressured add up to about 1: working, waiting for input or
@@ -51,6 +51,9 @@ func (t *Task) Stats() Stats {
 		s.Idle = min(float64(c.idleNS.Load())/life, 1)
 		s.BackPressured = min(float64(c.backNS.Load())/life, 1-s.Idle)
 		s.Busy = 1 - s.Idle - s.BackPressured
+	}
+	if n := len(t.nodes); n > 0 && len(t.outputs.edges) == 0 {
+		s.RowsOut = t.nodes[n-1].rowsIn.Load()
 	}
 	s.Operators = t.operatorStats(s.RowsOut)
 	return s

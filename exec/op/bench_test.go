@@ -1,0 +1,85 @@
+package op
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"weir"
+	"weir/exec"
+	"weir/exec/batch"
+	"weir/exec/state"
+	"weir/planner/expr"
+	"weir/planner/plan"
+)
+
+// drop is the end of a benchmarked chain.
+type drop struct{}
+
+func (drop) Emit(b *batch.Batch) error {
+	b.Release()
+	return nil
+}
+
+// input makes full batches whose keys, whole numbers and texts, take so many values.
+func benchInput(keys int) []*batch.Batch {
+	schema := []plan.Column{{Type: expr.Type{Kind: expr.BigInt}}, {Type: expr.Type{Kind: expr.String}}, {Type: expr.Type{Kind: expr.BigInt}}}
+	var list []*batch.Batch
+	x := uint64(1)
+	for range max(2*keys/batch.Target, 64) {
+		b := batch.New(exec.Layout(schema), batch.Target)
+		for range batch.Target {
+			x = x*6364136223846793005 + 1442695040888963407
+			k := int(x>>33) % keys
+			b.Columns[0].AppendInt(int64(k))
+			b.Columns[1].AppendString(fmt.Sprintf("key%d", k))
+			b.Columns[2].AppendInt(int64(x >> 40))
+			b.EndRow(batch.Insert)
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// BenchmarkAggregate gives the cost per row of both phases, by kind and number of keys.
+func BenchmarkAggregate(b *testing.B) {
+	bigint, text, dec := expr.Type{Kind: expr.BigInt}, expr.Type{Kind: expr.String}, expr.DecimalType(0)
+	kinds := map[int]expr.Type{0: bigint, 1: text}
+	aggs := []expr.Aggregate{{Func: expr.CountStar, Arg: -1, Type: bigint}, {Func: expr.Sum, Arg: 2, Type: dec, ArgType: bigint}}
+	for _, kind := range []plan.OperatorKind{plan.LocalAggregate, plan.GlobalAggregate} {
+		for _, key := range [][]int{{0}, {1}, {0, 1}} {
+			for _, keys := range []int{4, 10_000, 1_000_000} {
+				b.Run(fmt.Sprintf("%s/%v/%d", kind, key, keys), func(b *testing.B) {
+					var schema []plan.Column
+					for _, k := range key {
+						schema = append(schema, plan.Column{Type: kinds[k]})
+					}
+					schema = append(schema, plan.Column{Type: bigint}, plan.Column{Type: dec})
+					o, err := Open(context.Background(), exec.Setup{
+						Operator: plan.Operator{Kind: kind, Schema: schema, Aggregate: &plan.AggregateSpec{Keys: key, Aggregates: aggs, Raw: true}},
+						State:    state.New(state.Options{MaxParallelism: weir.DefaultMaxParallelism}), Logger: slog.New(slog.DiscardHandler),
+					})
+					if err != nil {
+						b.Fatal(err)
+					}
+					input := benchInput(keys)
+					for _, in := range input { // fill the state
+						if err := o.Process(in, drop{}); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.ReportAllocs()
+					i := 0
+					for b.Loop() {
+						if err := o.Process(input[i%len(input)], drop{}); err != nil {
+							b.Fatal(err)
+						}
+						i++
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch.Target, "ns/row")
+				})
+			}
+		}
+	}
+}
