@@ -220,6 +220,45 @@ func TestForeignAndDamaged(t *testing.T) {
 	}
 }
 
+// TestSmallFramesAreNotLate: a barrier that waits for company does not wait for a timer.
+func TestSmallFramesAreNotLate(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	l := transporttest.Open(t, network(t, s.URL()), network(t, s.URL()), false)
+	l.Send(t, weir.Frame{Kind: weir.FrameBarrier})
+	l.Next(t)
+	began := time.Now()
+	for range 100 {
+		l.Send(t, weir.Frame{Kind: weir.FrameBarrier})
+		l.Next(t)
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("100 barriers, one by one, took %v", took)
+	}
+}
+
+// TestInputsOneByOne: a task that opens its inputs one by one gets each frame once.
+func TestInputsOneByOne(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	from, to := network(t, s.URL()), network(t, s.URL())
+	l := transporttest.Open(t, from, to, false)
+	for edge := 2; edge < 6; edge++ {
+		ch := transporttest.Channel()
+		ch.Edge = edge
+		if _, err := to.Inbound(l.Job, l.Attempt, ch.To, []weir.ChannelID{ch}, []bool{false}, l.WakeC); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 100 {
+		l.Send(t, transporttest.Records(n, 100, false))
+		transporttest.Check(t, l.Next(t), n, 100, false)
+	}
+	if got := to.Stats(); got.Received != 100 || got.Repeats != 0 || got.Foreign != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestFrameTooLarge(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
