@@ -106,9 +106,10 @@ func (c *Coordinator) commitNext() time.Time {
 	return c.commits[0].retryAt
 }
 
-// settle finishes once the last checkpoint's segments are committed.
+// settle finishes once the last checkpoint's segments are committed and no row is left
+// pending.
 func (c *Coordinator) settle() []Action {
-	if c.ending == nil || c.finished || len(c.commits) > 0 {
+	if c.ending == nil || c.finished || len(c.commits) > 0 || len(c.strays) > 0 {
 		return nil
 	}
 	c.finished = true

@@ -298,9 +298,9 @@ func (c *Coordinator) strayDone(now time.Time, e Aborted) []Action {
 	known := len(c.strays)
 	c.strays = slices.DeleteFunc(c.strays, func(r Record) bool { return r.ID == e.ID })
 	if len(c.strays) == known || e.Status == StatusCompleted {
-		return nil
+		return c.settle()
 	}
-	return []Action{DropObjects{ID: e.ID}}
+	return append([]Action{DropObjects{ID: e.ID}}, c.settle()...)
 }
 
 func (c *Coordinator) strayTick(now time.Time) []Action {

@@ -335,6 +335,7 @@ func TestRunTimeout(t *testing.T) {
 		}
 		r.start()
 		time.Sleep(3500 * time.Millisecond)
+		synctest.Wait()
 		// Its upload comes five seconds late and is acknowledged then.
 		key := late.Snapshot.Operators[0].Keyed[0].Object
 		if err := r.blobs.Put(t.Context(), key, strings.NewReader("late")); err != nil {
