@@ -175,6 +175,16 @@ func (j *Job) wait(what string, done func() bool) error {
 
 // Checkpoint takes a checkpoint of the running job, and commits it.
 func (j *Job) Checkpoint() (*Snapshot, error) {
+	s, err := j.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return s, j.commit(s.ID)
+}
+
+// Snapshot takes a checkpoint that is decided and never committed by this attempt, as
+// when all workers die at the decision.
+func (j *Job) Snapshot() (*Snapshot, error) {
 	j.last++
 	id := j.last
 	for _, t := range j.sources() {
@@ -196,10 +206,7 @@ func (j *Job) Checkpoint() (*Snapshot, error) {
 		}
 	}
 	j.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	return s, j.commit(id)
+	return s, err
 }
 
 func (j *Job) commit(id weir.CheckpointID) error {

@@ -29,6 +29,8 @@ type accumulator struct {
 	word int // its first word among those of a group
 	typ  expr.Type
 	text string
+
+	top, bottom batch.Int128 // a DECIMAL result lies between them
 }
 
 // accumulators lays out the aggregates of a grouping; words is the size of a group.
@@ -48,6 +50,10 @@ func accumulators(spec *plan.AggregateSpec) (accs []accumulator, words int, err 
 			a.kind = sumDecimals
 		default:
 			a.kind = sumInts
+		}
+		if a.typ.Kind == expr.Decimal {
+			a.top = batch.Pow10(a.typ.Precision)
+			a.bottom, _ = a.top.Neg()
 		}
 		accs = append(accs, a)
 		words += a.words()
@@ -226,7 +232,7 @@ func (a *accumulator) appendExact(v *batch.Vector, w []uint64) error {
 	case w[2] == 0:
 		v.AppendNull()
 	case a.typ.Kind == expr.Decimal:
-		if !sum.Fits(a.typ.Precision) {
+		if sum.Cmp(a.top) >= 0 || sum.Cmp(a.bottom) <= 0 {
 			return a.overflow(a.typ.String())
 		}
 		v.AppendDecimal(sum)
