@@ -218,6 +218,18 @@ func slice(b *batch.Batch, from, to int) *batch.Batch {
 	return out
 }
 
+// share gives what of the operators' keyed state lies in groups.
+func share(ops []checkpoint.OperatorSnapshot, groups weir.KeyGroupRange) []checkpoint.OperatorSnapshot {
+	var out []checkpoint.OperatorSnapshot
+	for _, o := range ops {
+		o.Keyed = slices.DeleteFunc(slices.Clone(o.Keyed), func(h checkpoint.Handle) bool {
+			return h.KeyGroups.Intersect(groups).Empty()
+		})
+		out = append(out, o)
+	}
+	return out
+}
+
 func (s *instance) head() exec.Collector { return &stage{s, 0} }
 
 // A stage is the operator at index i, as the collector of the one before.

@@ -63,6 +63,8 @@ type Job struct {
 	}
 }
 
+const testJob = weir.JobID("job_00000000000000000000000000000001")
+
 // Timeout bounds every wait of this package.
 const Timeout = 60 * time.Second
 
@@ -89,7 +91,7 @@ func Open(tb testing.TB, c Config) (*Job, error) {
 	j.mu.acks = map[weir.CheckpointID]map[weir.TaskID]checkpoint.Ack{}
 	j.mu.ended, j.mu.committed = map[weir.TaskID]bool{}, map[weir.TaskID]weir.CheckpointID{}
 	b := exec.BuildConfig{
-		Job: "job_00000000000000000000000000000001", Attempt: weir.AttemptID{Number: max(c.Attempt, 1), Tag: "00000001"},
+		Job: testJob, Attempt: weir.AttemptID{Number: max(c.Attempt, 1), Tag: "00000001"},
 		Worker: "w1", Graph: c.Graph, Parallelism: c.Parallelism, Network: NewNetwork(c.Capacity, c.Encode),
 		Blobs: c.Blobs, Reporter: (*reporter)(j), Openers: c.Openers, Files: c.Files, Logger: slog.New(slog.DiscardHandler),
 	}
@@ -99,7 +101,11 @@ func Open(tb testing.TB, c Config) (*Job, error) {
 		}
 	}
 	if c.From != nil {
-		b.Restored, j.last = Assign(c.Graph, c.From, c.Parallelism), c.From.ID
+		var err error
+		if b.Restored, err = assign(c.Graph, c.From, c.Parallelism); err != nil {
+			return nil, err
+		}
+		j.last = c.From.ID
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	tasks, err := exec.Build(ctx, b)
@@ -116,36 +122,52 @@ func Open(tb testing.TB, c Config) (*Job, error) {
 	return j, nil
 }
 
-// Assign gives every task of a job at a parallelism its share of a snapshot: the
-// handles that overlap its key groups, and all list items of its operators.
-func Assign(g *plan.Graph, s *Snapshot, parallelism int) map[weir.TaskID]checkpoint.TaskSnapshot {
-	out := map[weir.TaskID]checkpoint.TaskSnapshot{}
-	for chain, c := range g.Chains {
-		var ops []checkpoint.OperatorSnapshot
-		ended := true
-		for sub := range c.Subtasks(s.Parallelism) {
-			t := s.Tasks[weir.TaskID{Chain: chain, Subtask: sub}]
-			ops = append(ops, t.Operators...)
-			ended = ended && t.Ended
-		}
-		n := c.Subtasks(parallelism)
-		for sub := range n {
-			id := weir.TaskID{Chain: chain, Subtask: sub}
-			out[id] = checkpoint.TaskSnapshot{Task: id, Ended: ended, Operators: share(ops, weir.KeyGroupsOf(sub, n, g.MaxParallelism))}
+// manifest is what the coordinator would write of a snapshot, after a turn through its
+// bytes.
+func (s *Snapshot) manifest(g *plan.Graph) (*checkpoint.Manifest, error) {
+	m := &checkpoint.Manifest{
+		Version: checkpoint.ManifestVersion, Job: testJob, Checkpoint: s.ID, Type: checkpoint.TypeCheckpoint,
+		Parallelism: s.Parallelism, MaxParallelism: g.MaxParallelism,
+	}
+	for i, c := range g.Chains {
+		for _, o := range c.Operators {
+			m.Operators = append(m.Operators, checkpoint.ManifestOperator{ID: o.ID, Name: o.Name, Kind: o.Kind, Chain: i})
 		}
 	}
-	return out
+	for _, t := range s.Tasks {
+		m.Tasks = append(m.Tasks, t)
+	}
+	data, err := m.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.DecodeManifest(data)
 }
 
-func share(ops []checkpoint.OperatorSnapshot, groups weir.KeyGroupRange) []checkpoint.OperatorSnapshot {
-	var out []checkpoint.OperatorSnapshot
-	for _, o := range ops {
-		o.Keyed = slices.DeleteFunc(slices.Clone(o.Keyed), func(h checkpoint.Handle) bool {
-			return h.KeyGroups.Intersect(groups).Empty()
-		})
-		out = append(out, o)
+// assign gives every task of a job at a parallelism its share of a snapshot.
+func assign(g *plan.Graph, s *Snapshot, parallelism int) (map[weir.TaskID]checkpoint.TaskSnapshot, error) {
+	m, err := s.manifest(g)
+	if err != nil {
+		return nil, err
 	}
-	return out
+	p, err := checkpoint.Restore(m, *g, parallelism)
+	if err != nil {
+		return nil, err
+	}
+	out := map[weir.TaskID]checkpoint.TaskSnapshot{}
+	for _, t := range p.Tasks {
+		snap := checkpoint.TaskSnapshot{Task: t.Task, Ended: t.Ended}
+		for _, k := range t.Keyed {
+			snap.Operators = append(snap.Operators, checkpoint.OperatorSnapshot{Operator: k.Operator, Keyed: k.Handles})
+		}
+		for _, o := range g.Chains[t.Task.Chain].Operators {
+			if list, ok := p.Lists[o.ID]; ok {
+				snap.Operators = append(snap.Operators, checkpoint.OperatorSnapshot{Operator: o.ID, List: list})
+			}
+		}
+		out[t.Task] = snap
+	}
+	return out, nil
 }
 
 // wait returns when done says so or the job has failed or run out of time.
