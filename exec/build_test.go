@@ -1,0 +1,70 @@
+package exec_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/checkpoint/blob"
+	"weir/exec"
+	"weir/exec/exectest"
+)
+
+// C17: a snapshot that cannot be loaded stops the start, and the object is named.
+func TestMissingObject(t *testing.T) {
+	t.Parallel()
+	c := config(20_000)
+	memory := blob.NewMemory()
+	c.Blobs = memory
+	j := exectest.Start(t, c)
+	s, err := j.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Kill()
+	var object string
+	for _, o := range s.Tasks[weir.TaskID{Chain: 1}].Operators {
+		for _, h := range o.Keyed {
+			if h.Object != "" {
+				object = h.Object
+			}
+		}
+	}
+	if err := memory.Delete(context.Background(), object); object == "" || err != nil {
+		t.Fatalf("delete %q: %v", object, err)
+	}
+	c.From = s
+	_, err = exectest.Open(t, c)
+	if !errors.Is(err, weir.ErrNotFound) || !strings.Contains(err.Error(), object) {
+		t.Errorf("start without object %s: %v", object, err)
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	t.Parallel()
+	c := config(10)
+	base := exec.BuildConfig{Graph: c.Graph, Parallelism: 2, Logger: slog.New(slog.DiscardHandler)}
+	for _, test := range []struct {
+		change func(*exec.BuildConfig)
+		want   string
+	}{
+		{func(b *exec.BuildConfig) { b.Graph = nil }, "invalid: build without a graph"},
+		{func(b *exec.BuildConfig) { b.Parallelism = 33 }, "invalid: build: parallelism 33 is not in 1…32 (max_parallelism)"},
+		{func(b *exec.BuildConfig) { b.Tasks = []weir.TaskID{{Chain: 2}, {Subtask: 2}} },
+			"invalid: build: task 2/0: the graph has 2 chains\ntask 0/2: the chain has 2 subtasks"},
+		{func(b *exec.BuildConfig) {
+			b.Tasks = []weir.TaskID{{Chain: 1}}
+			b.Restored = map[weir.TaskID]checkpoint.TaskSnapshot{}
+		}, "invalid: build: task 1/0: nothing to restore is given"},
+	} {
+		b := base
+		test.change(&b)
+		if _, err := exec.Build(context.Background(), b); err == nil || err.Error() != test.want {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
+	}
+}
