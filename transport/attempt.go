@@ -210,7 +210,7 @@ func (a *attempt) release() {
 	a.mu.subs = nil
 	a.mu.Unlock()
 	for _, sub := range subs {
-		sub.Unsubscribe() // fails only if the connection is closed, and then it is gone too
+		_ = sub.Unsubscribe() // fails only if the connection is closed, and then it is gone too
 	}
 	close(a.goneC)
 	for _, c := range local {

@@ -62,9 +62,9 @@ func NewAddress(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID) (Addr
 	if min(ch.Edge, ch.From.Chain, ch.From.Subtask, ch.To.Chain, ch.To.Subtask) < 0 {
 		return Address{}, fmt.Errorf("%w: channel %v has a negative part", weir.ErrInvalid, ch)
 	}
-	hex.Decode(a.Job[:], []byte(job[len("job_"):]))
-	hex.Decode(a.Tag[:], []byte(attempt.Tag))
-	return a, nil
+	_, jobErr := hex.Decode(a.Job[:], []byte(job[len("job_"):]))
+	_, tagErr := hex.Decode(a.Tag[:], []byte(attempt.Tag))
+	return a, errors.Join(jobErr, tagErr) // both nil: checkAttempt has seen to it
 }
 
 // checkAttempt reports whether job and attempt have the form that frames and

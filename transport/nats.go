@@ -55,47 +55,54 @@ type link struct {
 // connect makes a connection; the first one has to succeed.
 func connect(ctx context.Context, opts Options, role string) (*link, error) {
 	l := &link{alertC: make(chan struct{}, 1)}
-	log := opts.Log.With("conn", role)
-	settle := func() {
-		now := time.Now()
-		l.stable.Store(&now)
-	}
-	flip := func() {
-		settle()
-		l.flips.Add(1)
-		wake(l.alertC)
-	}
-	nc, err := nats.Connect(opts.URL,
-		nats.Name(opts.Name+" "+role),
-		nats.Timeout(connectTimeout),
-		nats.MaxReconnects(-1),
-		nats.ReconnectBufSize(-1),
-		nats.ReconnectWait(reconnectWait/2),
-		nats.ReconnectJitter(reconnectWait/4, reconnectWait/4),
-		nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			flip()
-			log.Warn("nats connection lost", "err", err)
-		}),
-		nats.ReconnectHandler(func(c *nats.Conn) {
-			flip()
-			log.Info("nats connection is back", "url", c.ConnectedUrlRedacted())
-		}),
-		nats.DiscoveredServersHandler(func(*nats.Conn) { settle() }),
-		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
-			log.Warn("nats error", "err", err, "subject", subjectOf(sub))
-		}),
-	)
+	l.settle()
+	nc, err := nats.Connect(opts.URL, l.options(opts.Name+" "+role, opts.Log.With("conn", role))...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS at %s: %w; is it running, and is the URL right?", redacted(opts.URL), err)
 	}
 	l.nc = nc
-	settle()
 	if err := ctx.Err(); err != nil {
 		nc.Close()
 		return nil, err
 	}
 	return l, nil
+}
+
+func (l *link) options(name string, log *slog.Logger) []nats.Option {
+	return []nats.Option{
+		nats.Name(name),
+		nats.Timeout(connectTimeout),
+		nats.MaxReconnects(-1),
+		nats.ReconnectBufSize(-1),
+		nats.ReconnectWait(reconnectWait / 2),
+		nats.ReconnectJitter(reconnectWait/4, reconnectWait/4),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			l.flip()
+			log.Warn("nats connection lost", "err", err)
+		}),
+		nats.ReconnectHandler(func(c *nats.Conn) {
+			l.flip()
+			log.Info("nats connection is back", "url", c.ConnectedUrlRedacted())
+		}),
+		nats.DiscoveredServersHandler(func(*nats.Conn) { l.settle() }),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			log.Warn("nats error", "err", err, "subject", subjectOf(sub))
+		}),
+	}
+}
+
+// settle notes that the connection, or what it leads to, has changed.
+func (l *link) settle() {
+	now := time.Now()
+	l.stable.Store(&now)
+}
+
+// flip notes that the connection was lost or came back.
+func (l *link) flip() {
+	l.settle()
+	l.flips.Add(1)
+	wake(l.alertC)
 }
 
 // redacted hides passwords in a list of URLs.
