@@ -118,7 +118,10 @@ func Open(tb testing.TB, c Config) (*Job, error) {
 	for _, t := range tasks {
 		j.group.Go(func() error { return t.Run(j.ctx) })
 	}
-	tb.Cleanup(func() { j.cancel(); j.group.Wait() })
+	tb.Cleanup(func() {
+		j.cancel()
+		j.group.Wait() //nolint:errcheck // its error was asked for, or the test has failed
+	})
 	return j, nil
 }
 
