@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/exec"
 	"weir/exec/batch"
 	"weir/planner/plan"
 )
@@ -90,4 +91,31 @@ func generated(more map[string]string) plan.Table {
 		t.Options[k] = v
 	}
 	return t
+}
+
+// BenchmarkFile reads a file in splits from the page cache.
+func BenchmarkFile(b *testing.B) {
+	body := sample("json", 300_000)
+	dir := folder(b, map[string]string{"f": body})
+	spec := reading(behavior("json", dir))
+	for _, block := range []int{64 << 10, 128 << 10, blockSize, 1 << 20} {
+		b.Run(fmt.Sprintf("block=%dK", block>>10), func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			for b.Loop() {
+				s := sized(b, spec, setupOf(spec, dir, 0, 1), splitSize, block)
+				for {
+					out, p, _, err := s.Next(b.Context())
+					if err != nil {
+						b.Fatal(err)
+					}
+					if out != nil {
+						out.Release()
+					}
+					if p == exec.Done {
+						break
+					}
+				}
+			}
+		})
+	}
 }

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"hash/fnv"
 	"math"
 	"math/bits"
 	"sort"
@@ -40,11 +39,18 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
+// fnv1a is the 64-bit hash of that name.
+func fnv1a(text string) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * 0x100000001b3
+	}
+	return h
+}
+
 // newField reads a column's options.
 func newField(o *options, c *column, seed uint64) field {
-	name := fnv.New64a()
-	name.Write([]byte(c.name))
-	f := field{typ: c.typ, key: mix(mix(seed) ^ name.Sum64())}
+	f := field{typ: c.typ, key: mix(mix(seed) ^ fnv1a(c.name))}
 	prefix := "fields." + c.name + "."
 	switch kind := o.text(prefix+"kind", "random"); kind {
 	case "sequence":

@@ -218,3 +218,26 @@ func TestCanceledWhileReading(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestIncompleteRecordLeavesNothing: a record that is not whole in the window must leave no trace in
+// the batch that is handed over before it.
+func TestIncompleteRecordLeavesNothing(t *testing.T) {
+	t.Parallel()
+	body := strings.Repeat("a,b\n", 64) + ",\"" + strings.Repeat("\n", 300) + "\"\n"
+	dir := folder(t, map[string]string{"f": body})
+	table := plan.Table{Name: "t", Connector: "filesystem", Format: "csv", Columns: []plan.Column{col("a", text), col("b", text)}, Options: map[string]string{"path": dir}}
+	s := sized(t, reading(table), setupOf(reading(table), dir, 0, 1), splitSize, 400)
+	got, err := drain(t, s, reading(table))
+	if err != nil || strings.Count(got, "\"a\"|\"b\"\n") != 64 || !strings.HasSuffix(got, "\nNULL|\""+strings.Repeat(`\n`, 300)+"\"\n") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestEmptyFileHasASplit, so that a snapshot tells a table of empty files from none.
+func TestEmptyFileHasASplit(t *testing.T) {
+	t.Parallel()
+	splits, err := splitsOf([]input{{Path: "a"}, {Path: "b", Size: 21}}, 10, func(input) (bool, error) { return false, nil })
+	if err != nil || len(splits) != 4 || splits[3] != (split{input: input{Path: "b", Size: 21}, Start: 20, End: 21, Position: 20}) {
+		t.Errorf("%+v, %v", splits, err)
+	}
+}
