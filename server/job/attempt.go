@@ -149,7 +149,7 @@ func (d *driver) coordinate(ctx context.Context) {
 		Fence: d.fence(), Graph: d.graph, Parallelism: j.Parallelism, Options: d.options,
 		Base: r.ref, LastID: j.LastCheckpoint, OpenCommits: r.open,
 		Store: d.s.deps.Checkpoints, Blobs: d.s.deps.Blobs, Tasks: &tasks{d, j.Attempt, d.mu.placed},
-		Now: d.s.now, Logger: d.log, OnEvent: d.record,
+		Now: d.s.now, Logger: d.s.deps.Logger, OnEvent: d.record,
 	})}
 	d.mu.run = run
 	ended := d.mu.ended

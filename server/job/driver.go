@@ -40,6 +40,7 @@ type driver struct {
 	// The loop's own: what the attempt started works under work, which cancel ends.
 	work   context.Context
 	cancel context.CancelFunc
+	taken  bool // nothing was placed yet, and an earlier holder had placed the job
 
 	mu struct {
 		sync.Mutex
@@ -146,6 +147,7 @@ func (d *driver) begin(ctx context.Context) ([]event, error) {
 	d.mu.Lock()
 	d.mu.attempt = j.Attempt
 	d.mu.Unlock()
+	d.taken = !j.Status.Terminal() && j.Attempt != weir.AttemptID{}
 	start := evStart{}
 	if j.StopSavepoint != "" && j.Base.Job == j.ID {
 		r, err := d.s.deps.Store.CheckpointByID(ctx, j.ID, j.Base.Checkpoint)
@@ -194,8 +196,9 @@ func (d *driver) do(ctx context.Context, act action) (more []event, done bool, e
 		j := d.machine.job
 		d.async(func() { d.post(d.load(ctx, j)) })
 	case actPlace:
-		again := d.machine.job.Attempt.Number > 1
-		more = []event{d.s.reserve(d.id, act.Need, again)}
+		ev := d.s.reserve(d.id, act.Need, d.taken)
+		d.taken = d.taken && ev.Slots == nil
+		more = []event{ev}
 	case actDeploy:
 		d.deploy(d.work)
 	case actRun:

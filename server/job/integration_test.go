@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +18,7 @@ import (
 
 	"weir"
 	"weir/checkpoint"
+	"weir/exec/deploy"
 	"weir/server/job"
 	"weir/server/job/jobtest"
 )
@@ -26,9 +30,9 @@ func TestMain(m *testing.M) {
 // counts has four keys, each a quarter of the rows.
 const counts = `
 CREATE TABLE numbers (k INT, v BIGINT) WITH (
-  'connector' = 'datagen', 'number-of-rows' = '200000', 'rows-per-second' = '100000',
-  'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '199999',
-  'fields.v.kind' = 'sequence', 'fields.v.start' = '0', 'fields.v.end' = '199999');
+  'connector' = 'datagen', 'number-of-rows' = '100000', 'rows-per-second' = '100000',
+  'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '99999',
+  'fields.v.kind' = 'sequence', 'fields.v.start' = '0', 'fields.v.end' = '99999');
 SET 'checkpoint.interval' = '100ms';
 SELECT k % 4 AS key, COUNT(*) AS n, SUM(v) AS total FROM numbers GROUP BY k % 4`
 
@@ -62,6 +66,7 @@ func TestCountFinishes(t *testing.T) {
 	s := c.Server("s1")
 	c.Worker("w1", 2)
 	c.Worker("w2", 2)
+	c.Heard(s, 2)
 	submit(t, c, s, "counts", counts)
 	c.Await(s, "counts", weir.StatusRunning)
 	finished(t, c, s, "counts")
@@ -69,8 +74,8 @@ func TestCountFinishes(t *testing.T) {
 
 // want is the answer of counts.
 var want = []string{
-	`{"key":0,"n":50000,"total":4999900000}`, `{"key":1,"n":50000,"total":4999950000}`,
-	`{"key":2,"n":50000,"total":5000000000}`, `{"key":3,"n":50000,"total":5000050000}`,
+	`{"key":0,"n":25000,"total":1249950000}`, `{"key":1,"n":25000,"total":1249975000}`,
+	`{"key":2,"n":25000,"total":1250000000}`, `{"key":3,"n":25000,"total":1250025000}`,
 }
 
 func finished(t *testing.T, c *jobtest.Cluster, s *job.Service, name string) weir.Job {
@@ -100,10 +105,10 @@ func TestWorkerKilled(t *testing.T) {
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	c.Worker("w2", 4)
+	c.Heard(s, 2)
 	submit(t, c, s, "counts", counts)
 	completed(t, c, "counts")
 	c.Kill("w2")
-	c.Await(s, "counts", weir.StatusRestarting, weir.StatusScheduling)
 	j := finished(t, c, s, "counts")
 	if j.Attempt.Number < 2 || j.RestoredFrom.IsZero() {
 		t.Errorf("attempt %v restored from %v: want another attempt, from a checkpoint", j.Attempt, j.RestoredFrom)
@@ -251,6 +256,7 @@ func TestChanges(t *testing.T) {
 	s := c.Server("s1")
 	c.Worker("w1", 2)
 	c.Worker("w2", 2)
+	c.Heard(s, 2)
 	submit(t, c, s, "counts", counts)
 	table := map[string]bool{}
 	cursor, resets := "", 0
@@ -284,4 +290,170 @@ func TestChanges(t *testing.T) {
 	if resets > 4 {
 		t.Errorf("%d resets", resets)
 	}
+}
+
+// copyRows copies rows into files.
+func copyRows(dir string) string {
+	return `
+CREATE TABLE numbers (k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '40000', 'rows-per-second' = '40000',
+  'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '39999');
+CREATE TABLE copies (k INT) WITH ('connector' = 'filesystem', 'path' = '` + dir + `', 'format' = 'json');
+INSERT INTO copies SELECT k FROM numbers`
+}
+
+// lines counts how often each line is in the files of a folder.
+func lines(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for line := range strings.Lines(string(text)) {
+			found[line]++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestSinkExactlyOnce(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	c.Worker("w2", 4)
+	c.Heard(s, 2)
+	out := filepath.Join(c.Dir, "out")
+	if err := os.Mkdir(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, c, s, "copy", copyRows(out))
+	completed(t, c, "copy")
+	c.Kill("w1")
+	if j := c.Await(s, "copy", weir.StatusFinished, weir.StatusFailed); j.Status != weir.StatusFinished || j.Attempt.Number < 2 {
+		t.Fatalf("%s, attempt %v: %+v", j.Status, j.Attempt, j.Failure)
+	}
+	got := lines(t, out)
+	for line, n := range got {
+		if n != 1 {
+			t.Errorf("%d times %s", n, line)
+		}
+	}
+	if len(got) != 40000 {
+		t.Errorf("%d rows, want 40000", len(got))
+	}
+	ctx := context.Background()
+	if _, err := s.Start(ctx, "copy", job.StartRequest{From: "nothing"}); !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), "allow_duplicate_output") {
+		t.Errorf("start from nothing: %v", err)
+	}
+	if _, err := s.Results(ctx, "copy", job.ResultQuery{}); !errors.Is(err, weir.ErrConflict) {
+		t.Errorf("results: %v", err)
+	}
+}
+
+// A cancel makes decided output visible first, also where the attempt's own sinks
+// never heard of the decision.
+func TestCancelCompletesCommits(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	lost := func(kind string) bool { return kind == deploy.KindCommit || kind == deploy.KindCommitOnly }
+	c.Lose.Store(&lost)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	out := filepath.Join(c.Dir, "out")
+	if err := os.Mkdir(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	j := submit(t, c, s, "copy", copyRows(out))
+	completed(t, c, "copy")
+	if _, err := s.Cancel(ctx, "copy", false); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(s, "copy", weir.StatusStopping)
+	c.Until("an event about open commits", func(ctx context.Context) bool {
+		events, err := c.Store.Events(ctx, j.ID, 0, 1000)
+		return err == nil && slices.ContainsFunc(events, func(e weir.Event) bool {
+			return e.Kind == "commit" && strings.Contains(e.Message, "abandon_output")
+		})
+	})
+	if got := lines(t, out); len(got) > 0 {
+		t.Fatalf("%d rows are visible already", len(got))
+	}
+	c.Lose.Store(nil)
+	j = c.Await(s, "copy", weir.StatusCanceled)
+	got := lines(t, out)
+	if len(got) == 0 {
+		t.Error("no row became visible")
+	}
+	r, err := c.Store.CheckpointByID(ctx, j.ID, j.Base.Checkpoint)
+	if err != nil || r.CommitsOpen {
+		t.Errorf("checkpoint %+v, %v: want its commits closed", r, err)
+	}
+	if _, err := s.Start(ctx, "copy", job.StartRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(s, "copy", weir.StatusFinished)
+	if got := lines(t, out); len(got) != 40000 {
+		t.Errorf("%d rows, want 40000", len(got))
+	}
+}
+
+func TestBadRowFails(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	file := filepath.Join(c.Dir, "rows.json")
+	if err := os.WriteFile(file, []byte("{\"k\":1}\n{\"k\":\"one\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, c, s, "bad", `CREATE TABLE r (k INT) WITH ('connector' = 'filesystem', 'path' = '`+file+`', 'format' = 'json'); SELECT k AS key FROM r`)
+	j := c.Await(s, "bad", weir.StatusFailed)
+	if j.Attempt.Number != 1 || j.Failure == nil || j.Failure.Reason != "row_error" || !strings.Contains(j.Failure.Message, "rows.json:2") {
+		t.Errorf("attempt %v, failure %+v", j.Attempt, j.Failure)
+	}
+	if err := os.WriteFile(file, []byte("{\"k\":1}\n{\"k\":2}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Start(context.Background(), "bad", job.StartRequest{From: "nothing"}); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(s, "bad", weir.StatusFinished)
+	if diff := cmp.Diff([]string{`{"key":1}`, `{"key":2}`}, rows(t, s, "bad", "")); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+}
+
+// A checkpoint may be asked for at any server.
+func TestTriggerAtOtherServer(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s1 := c.Server("s1")
+	c.Worker("w1", 4)
+	submit(t, c, s1, "counts", counts)
+	c.Await(s1, "counts", weir.StatusRunning)
+	s2 := c.Server("s2")
+	ctx := context.Background()
+	var r checkpoint.Record
+	c.Until("the holder is known", func(ctx context.Context) bool {
+		var err error
+		r, err = s2.TriggerCheckpoint(ctx, "counts", 10*time.Second)
+		return !errors.Is(err, job.ErrUnavailable)
+	})
+	if r.Status != checkpoint.StatusCompleted {
+		t.Errorf("checkpoint: %+v", r)
+	}
+	if _, err := s2.TriggerSavepoint(ctx, "counts", "second", 10*time.Second); err != nil {
+		t.Error(err)
+	}
+	if _, err := s2.TriggerSavepoint(ctx, "counts", "second", 0); !errors.Is(err, weir.ErrConflict) {
+		t.Errorf("the same name again: %v", err)
+	}
+	finished(t, c, s2, "counts")
 }

@@ -7,23 +7,24 @@ import (
 	"weir/exec/deploy"
 )
 
-// reserve gives a job its slots; wait says that workers may not have been heard yet.
-func (s *Service) reserve(job weir.JobID, need int, again bool) evPlaced {
+// reserve gives a job its slots. One that was taken over waits until every worker has
+// had time to be heard, so that it is spread over all of them.
+func (s *Service) reserve(job weir.JobID, need int, taken bool) evPlaced {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.reserved, job)
-	if again && s.now().Sub(s.mu.since) < settleWithin {
+	if taken && s.now().Sub(s.mu.since) < settleWithin {
 		return evPlaced{Wait: true, Missing: need}
 	}
 	slots, missing := place(s.freeLocked(), need)
 	if missing > 0 {
 		return evPlaced{Missing: missing}
 	}
-	taken := map[weir.WorkerID]int{}
+	mine := map[weir.WorkerID]int{}
 	for _, w := range slots {
-		taken[w]++
+		mine[w]++
 	}
-	s.mu.reserved[job] = taken
+	s.mu.reserved[job] = mine
 	return evPlaced{Slots: slots}
 }
 

@@ -39,6 +39,9 @@ type Cluster struct {
 	url   string
 	log   *slog.Logger
 
+	// Lose, if it says so, loses a command of a server on its way.
+	Lose atomic.Pointer[func(kind string) bool]
+
 	mu struct {
 		sync.Mutex
 		nodes map[string]*node
@@ -56,6 +59,15 @@ type node struct {
 type control struct {
 	*transport.Control
 	dead atomic.Bool
+	lose *atomic.Pointer[func(kind string) bool]
+}
+
+// Request loses what the test wants lost.
+func (c *control) Request(ctx context.Context, worker weir.WorkerID, kind string, body []byte) ([]byte, error) {
+	if f := c.lose.Load(); f != nil && (*f)(kind) {
+		return nil, fmt.Errorf("%s to %s: lost", kind, worker)
+	}
+	return c.Control.Request(ctx, worker, kind, body)
 }
 
 // Heartbeat says nothing once the node is dead.
@@ -104,7 +116,7 @@ func New(tb testing.TB) *Cluster {
 	c.must(err)
 	tb.Cleanup(func() { c.Store.Close() })
 	c.must(os.Mkdir(filepath.Join(c.Dir, "objects"), 0o700))
-	c.Blobs, err = blob.Open("file://"+filepath.Join(c.Dir, "objects"))
+	c.Blobs, err = blob.Open("file://" + filepath.Join(c.Dir, "objects"))
 	c.must(err)
 	tb.Cleanup(c.stopAll)
 	return c
@@ -161,7 +173,7 @@ func (c *Cluster) control(name string) *control {
 	defer cancel()
 	ctl, err := transport.OpenControl(ctx, transport.Options{URL: c.url, Name: name, Log: c.log})
 	c.must(err)
-	return &control{Control: ctl}
+	return &control{Control: ctl, lose: &c.Lose}
 }
 
 func (c *Cluster) run(name string, ctl *control, run func(context.Context) error) {
@@ -213,6 +225,15 @@ func (c *Cluster) stopAll() {
 	}
 }
 
+// Heard waits until a server has heard of n workers.
+func (c *Cluster) Heard(s *job.Service, n int) {
+	c.tb.Helper()
+	c.Until(fmt.Sprintf("%d workers are heard", n), func(ctx context.Context) bool {
+		workers, err := s.Workers(ctx)
+		return err == nil && len(workers) == n
+	})
+}
+
 // Spec plans a script.
 func (c *Cluster) Spec(name, sql string, parallelism int) job.Spec {
 	c.tb.Helper()
@@ -227,8 +248,10 @@ func (c *Cluster) Await(s *job.Service, name string, want ...weir.Status) weir.J
 	var j weir.Job
 	c.Until(fmt.Sprintf("job %s is %v", name, want), func(ctx context.Context) bool {
 		var err error
-		j, err = s.Get(ctx, name)
-		c.must(err)
+		if j, err = s.Get(ctx, name); err != nil {
+			c.tb.Log(err)
+			return false
+		}
 		for _, w := range want {
 			if j.Status == w && (!w.Terminal() || !j.EndedAt.IsZero()) {
 				return true
