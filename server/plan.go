@@ -1,0 +1,186 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"weir"
+	"weir/planner"
+	"weir/planner/plan"
+	"weir/server/job"
+)
+
+// A PlanRequest asks whether a script can be a job, and how it would run.
+type PlanRequest struct {
+	SQL string `json:"sql" validate:"required" example:"SELECT behavior, COUNT(*) AS n FROM user_behavior GROUP BY behavior"`
+} // @name PlanRequest
+
+// A Plan is a script that can be a job.
+type Plan struct {
+	Text     string            `json:"text"` // the graph for people
+	Columns  []ResultColumn    `json:"columns"`
+	Bounded  bool              `json:"bounded"`
+	Tables   []string          `json:"tables"`
+	Settings map[string]string `json:"settings"` // what the script SETs
+	Warnings []string          `json:"warnings"`
+	Chains   []PlanChain       `json:"chains"`
+	Edges    []PlanEdge        `json:"edges"`
+} // @name Plan
+
+// A ResultColumn is a column and its SQL type.
+type ResultColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type" example:"BIGINT"`
+} // @name ResultColumn
+
+// A PlanChain is a run of operators fused into one task per subtask.
+type PlanChain struct {
+	Operators []PlanOperator `json:"operators"`
+	Single    bool           `json:"single"` // one subtask, whatever the parallelism
+} // @name PlanChain
+
+// A PlanOperator is a node of the graph.
+type PlanOperator struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+} // @name PlanOperator
+
+// A PlanEdge joins two chains, by index; rows go by the hash of keys, or all to one subtask.
+type PlanEdge struct {
+	From int      `json:"from"`
+	To   int      `json:"to"`
+	Keys []string `json:"keys"`
+} // @name PlanEdge
+
+// A JobPlan is a job's graph with the figures of its running attempt.
+type JobPlan struct {
+	Text   string     `json:"text"`
+	Chains []JobChain `json:"chains"`
+	Edges  []PlanEdge `json:"edges"`
+} // @name JobPlan
+
+// A JobChain is a chain of a job's graph and how it fares.
+type JobChain struct {
+	Operators        []PlanOperator `json:"operators"`
+	Parallelism      int            `json:"parallelism"` // its subtasks
+	RowsIn           int64          `json:"rows_in"`
+	RowsOut          int64          `json:"rows_out"`
+	RowsInPerSecond  float64        `json:"rows_in_per_second"`
+	RowsOutPerSecond float64        `json:"rows_out_per_second"`
+	Busy             float64        `json:"busy"`           // share of time of the busiest subtask
+	BackPressured    float64        `json:"back_pressured"` // of the most blocked one
+	StateBytes       int64          `json:"state_bytes"`
+	Watermark        *time.Time     `json:"watermark,omitempty"`
+} // @name JobChain
+
+func viewColumns(columns []plan.Column) []ResultColumn {
+	out := make([]ResultColumn, len(columns))
+	for i, c := range columns {
+		out[i] = ResultColumn{Name: c.Name, Type: c.Type.String()}
+	}
+	return out
+}
+
+func viewOperators(chain plan.Chain) []PlanOperator {
+	out := make([]PlanOperator, len(chain.Operators))
+	for i, op := range chain.Operators {
+		out[i] = PlanOperator{ID: string(op.ID), Name: op.Name, Kind: string(op.Kind)}
+	}
+	return out
+}
+
+func viewEdges(g *plan.Graph) []PlanEdge {
+	out := make([]PlanEdge, len(g.Edges))
+	for i, e := range g.Edges {
+		out[i] = PlanEdge{From: e.From, To: e.To, Keys: []string{}}
+		from := g.Chains[e.From].Operators
+		for _, k := range e.Keys {
+			out[i].Keys = append(out[i].Keys, from[len(from)-1].Schema[k].Name)
+		}
+	}
+	return out
+}
+
+// plan checks and explains a script.
+//
+//	@Summary	Check and explain a script without running it
+//	@Tags		sql
+//	@Accept		json
+//	@Produce	json
+//	@Param		script	body		PlanRequest	true	"the script"
+//	@Success	200		{object}	Plan
+//	@Router		/v1/plan [post]
+func (s *Server) plan(c echo.Context) error {
+	var req PlanRequest
+	if err := decode(c, query(c), &req); err != nil {
+		return err
+	}
+	planned, err := planner.Plan(req.SQL, catalog{c.Request().Context(), s.deps.Tables}, planner.Options{CheckPath: s.opts.CheckPath})
+	if err != nil {
+		return err
+	}
+	v := Plan{
+		Text: planner.Explain(planned.Graph), Columns: viewColumns(planned.Columns), Bounded: planned.Graph.Bounded,
+		Tables: []string{}, Settings: planned.Settings, Warnings: append([]string{}, planned.Warnings...),
+		Chains: []PlanChain{}, Edges: viewEdges(planned.Graph),
+	}
+	for _, t := range planned.Tables {
+		v.Tables = append(v.Tables, t.Name)
+	}
+	for _, chain := range planned.Graph.Chains {
+		v.Chains = append(v.Chains, PlanChain{Operators: viewOperators(chain), Single: chain.Single})
+	}
+	return c.JSON(http.StatusOK, v)
+}
+
+// getJobPlan shows a job's graph.
+//
+//	@Summary	Show a job's operator graph with live rates
+//	@Tags		jobs
+//	@Produce	json
+//	@Param		job	path		string	true	"id or name"
+//	@Success	200	{object}	JobPlan
+//	@Router		/v1/jobs/{job}/plan [get]
+func (s *Server) getJobPlan(c echo.Context) error {
+	if err := query(c).done(); err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	j, err := s.deps.Service.Get(ctx, c.Param("job"))
+	if err != nil {
+		return err
+	}
+	rates, err := s.deps.Service.Rates(ctx, string(j.ID))
+	if err != nil {
+		return err
+	}
+	v, err := viewJobPlan(j, rates)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, v)
+}
+
+func viewJobPlan(j weir.Job, rates job.Rates) (JobPlan, error) {
+	var graph plan.Graph
+	if err := json.Unmarshal(j.Plan, &graph); err != nil {
+		return JobPlan{}, err
+	}
+	v := JobPlan{Text: planner.Explain(&graph), Chains: make([]JobChain, len(graph.Chains)), Edges: viewEdges(&graph)}
+	for i, chain := range graph.Chains {
+		v.Chains[i] = JobChain{Operators: viewOperators(chain), Parallelism: chain.Subtasks(j.Parallelism)}
+	}
+	for _, r := range rates.Chains {
+		if r.Chain >= len(v.Chains) {
+			continue
+		}
+		c := &v.Chains[r.Chain]
+		c.RowsIn, c.RowsOut, c.RowsInPerSecond, c.RowsOutPerSecond = r.RowsIn, r.RowsOut, r.RowsInPerSecond, r.RowsOutPerSecond
+		c.Busy, c.BackPressured, c.StateBytes, c.Watermark = r.Busy, r.Blocked, r.StateBytes, optional(r.Watermark)
+	}
+	return v, nil
+}
