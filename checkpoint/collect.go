@@ -236,6 +236,23 @@ func (c *Collector) Drop(ctx context.Context, id weir.CheckpointID, keys []strin
 	return c.delete(ctx, keys)
 }
 
+// Forget deletes the objects of a snapshot that its user gave up, a savepoint, but for
+// those that a kept manifest names. The row is marked before.
+func (c *Collector) Forget(ctx context.Context, manifest string) error {
+	m, err := LoadManifest(ctx, c.blobs, manifest)
+	if errors.Is(err, weir.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("forget: %w", err)
+	}
+	kept, err := c.kept(ctx, func(r Retained) bool { return r.ID == m.Checkpoint })
+	if err != nil {
+		return fmt.Errorf("forget: %w", err)
+	}
+	return c.delete(ctx, Garbage([]*Manifest{m}, kept))
+}
+
 // Purge deletes all objects of a job that is being deleted, but for its savepoints and
 // what is pinned: these outlive it.
 func (c *Collector) Purge(ctx context.Context) error {
