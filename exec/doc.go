@@ -38,8 +38,9 @@
 //	E3 Between the flush of a snapshot and its cut nothing is processed: rows before
 //	   the barrier are in the snapshot or behind it in a channel, rows after it in neither (I2, I11).
 //	E4 A batch has one owner. Emit and Send pass it on; the last owner releases it.
-//	E5 A row's target depends on its key alone: owner(key group). So does, with E5 of
-//	   the operator behind it, the range of keys that its state holds.
+//	E5 A row's target depends on its key alone: the owner of its key group. So an
+//	   operator behind the exchange sees, and keeps, keys of its own key groups only;
+//	   a result's keys are therefore the grouping's, in its order.
 //	E6 An ack leaves only after its objects are durable (I7).
 //	E7 Failed is reported once, and not for a task whose context ended.
 //	E8 A row that no frame could carry is refused on local channels too: an answer

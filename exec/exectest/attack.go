@@ -139,6 +139,10 @@ func (r *attack) must(err error) {
 // open makes n subtasks, restored from what is saved.
 func (r *attack) open(n int) {
 	r.t.Helper()
+	r.must(r.openAll(n))
+}
+
+func (r *attack) openAll(n int) error {
 	r.subtasks = nil
 	for sub := range n {
 		s := &instance{out: r.answer}
@@ -153,14 +157,19 @@ func (r *attack) open(n int) {
 			for _, saved := range r.saved {
 				handles = append(handles, share(saved[i:i+1], groups)[0].Keyed...)
 			}
-			r.must(setup.State.Restore(context.Background(), r.blobs, handles))
+			if err := setup.State.Restore(context.Background(), r.blobs, handles); err != nil {
+				return err
+			}
 			op, err := op.Open(context.Background(), setup)
-			r.must(err)
+			if err != nil {
+				return err
+			}
 			s.setups, s.ops = append(s.setups, setup), append(s.ops, op)
 			input = o.Schema
 		}
 		r.subtasks = append(r.subtasks, s)
 	}
+	return nil
 }
 
 // restore snapshots all subtasks and replaces them by n fresh ones.
@@ -271,11 +280,19 @@ func (s *instance) end() error {
 // changes.
 func (r *attack) lines() string {
 	r.t.Helper()
+	text, err := r.answerLines()
+	r.must(err)
+	return text
+}
+
+func (r *attack) answerLines() (string, error) {
 	var list []string
 	for _, s := range r.subtasks {
 		if reader, ok := s.ops[len(s.ops)-1].(exec.Reader); ok {
 			page, err := reader.Read(exec.Query{})
-			r.must(err)
+			if err != nil {
+				return "", err
+			}
 			for _, row := range page.Rows {
 				list = append(list, string(row.JSON)+"\n")
 			}
@@ -283,14 +300,14 @@ func (r *attack) lines() string {
 	}
 	for row, n := range r.answer.counts {
 		if n < 0 {
-			r.t.Errorf("row taken back more often than given: %s", row)
+			return "", fmt.Errorf("row taken back more often than given: %s", row)
 		}
 		for range n {
 			list = append(list, row)
 		}
 	}
 	slices.Sort(list)
-	return strings.Join(list, "")
+	return strings.Join(list, ""), nil
 }
 
 // changes adds up a changelog.
@@ -316,6 +333,49 @@ func (c *changes) Emit(b *batch.Batch) error {
 		}
 	}
 	return nil
+}
+
+// Feed gives the rows to one subtask in batches of size, their selections kept, with a
+// flush after every so many (0: none), and returns the answer.
+func Feed(c Case, size, every int) (string, error) {
+	r := &attack{c: &c, blobs: blob.NewMemory(), answer: &changes{counts: map[string]int{}}}
+	if err := r.openAll(1); err != nil {
+		return "", err
+	}
+	s := r.subtasks[0]
+	for i, from := 0, 0; from < c.Rows.Len; i, from = i+1, from+size {
+		if err := s.head().Emit(window(c.Rows, from, min(from+size, c.Rows.Len))); err != nil {
+			return "", err
+		}
+		if every > 0 && i%every == 0 {
+			if err := s.flush(); err != nil {
+				return "", err
+			}
+		}
+	}
+	if err := s.end(); err != nil {
+		return "", err
+	}
+	return r.answerLines()
+}
+
+// window copies the rows at from to to of b's columns, and what of its selection lies
+// among them.
+func window(b *batch.Batch, from, to int) *batch.Batch {
+	out := batch.New(batch.KindsOf(b), to-from)
+	for i := from; i < to; i++ {
+		out.AppendRow(b, i)
+	}
+	if b.Sel != nil {
+		sel := []int32{}
+		for _, r := range b.Sel {
+			if int(r) >= from && int(r) < to {
+				sel = append(sel, r-int32(from))
+			}
+		}
+		out.Select(sel)
+	}
+	return out
 }
 
 // Answer is the answer of the straight run: all rows at once, one subtask.
