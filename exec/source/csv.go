@@ -23,6 +23,7 @@ type csvDecoder struct {
 type csvField struct {
 	what   action
 	column int
+	run    int // how many columns from this one on are not read, but for the last of all
 }
 
 // A csvOptions is what a table's options say about its CSV text.
@@ -47,13 +48,18 @@ func newCSVDecoder(spec *plan.SourceSpec, o csvOptions) *csvDecoder {
 		}
 		d.fields[index] = f
 	}
+	for i := len(d.fields) - 2; i >= 0; i-- {
+		if d.fields[i].what == skip {
+			d.fields[i].run = d.fields[i+1].run + 1
+		}
+	}
 	return d
 }
 
 func (d *csvDecoder) decode(r *rows, data []byte, p, end int, base int64) (int, bool, *fault) {
 	for p < end && !r.full() {
 		if data[p] == '\n' || data[p] == '\r' && data[p+1] == '\n' { // an empty line
-			p += 1 + int(data[p]&1) // '\r' is odd
+			p += 1 + int(data[p]&1) // a carriage return is odd
 			continue
 		}
 		next, more, f := d.row(r, data, p)
@@ -73,13 +79,19 @@ func (d *csvDecoder) decode(r *rows, data []byte, p, end int, base int64) (int, 
 // not complete (more).
 func (d *csvDecoder) row(r *rows, data []byte, p int) (next int, more bool, f *fault) {
 	begin := p
-	for i := range d.fields {
-		field := &d.fields[i]
+	for i := 0; i < len(d.fields); i++ {
 		if i > 0 {
 			if data[p] != d.delimiter {
 				return p, false, d.arity(data, begin)
 			}
 			p++
+		}
+		field := &d.fields[i]
+		if field.run > 0 {
+			if q := skipFields(data, p, field.run, d.delimiter); q > 0 {
+				i += field.run
+				field, p = &d.fields[i], q
+			}
 		}
 		switch {
 		case data[p] == '"':
@@ -90,7 +102,7 @@ func (d *csvDecoder) row(r *rows, data []byte, p int) (next int, more bool, f *f
 		case field.what == readInt:
 			c := &r.columns[field.column]
 			v, q, ok := scanInt(data, p, false)
-			if ok && v >= c.low && v <= c.high && (data[q] == d.delimiter || data[q] == '\n') {
+			if ok && v >= c.low && v <= c.high && (data[q] == d.delimiter || data[q] == '\n' || data[q] == '\r' && data[q+1] == '\n') {
 				c.ints[r.n] = v
 				p = q
 				continue
@@ -129,6 +141,30 @@ func fieldEnd(data []byte, p int, delimiter byte) int {
 			return p + bits.TrailingZeros64(special)>>3
 		}
 		p += 8
+	}
+}
+
+// skipFields passes over n fields and the delimiters behind them; 0: it met a quote or
+// the end of the line, and the fields have to be looked at one by one.
+func skipFields(data []byte, p, n int, delimiter byte) int {
+	pattern := uint64(delimiter) * ones
+	for {
+		w := load(data, p)
+		found := equal(w, pattern)
+		if stop := equal(w, '\n'*ones) | equal(w, '"'*ones); stop != 0 {
+			if found &= stop&-stop - 1; bits.OnesCount64(found) < n {
+				return 0
+			}
+		}
+		if have := bits.OnesCount64(found); have < n {
+			n -= have
+			p += 8
+			continue
+		}
+		for ; n > 1; n-- {
+			found &= found - 1
+		}
+		return p + bits.TrailingZeros64(found)>>3 + 1
 	}
 }
 

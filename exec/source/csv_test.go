@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"weir/planner/plan"
 )
@@ -64,4 +65,36 @@ func TestCSVUnread(t *testing.T) {
 			t.Errorf("%q was taken", bad)
 		}
 	}
+}
+
+// TestCSVSubset: what a record gives, and whether it is one, does not depend on which
+// columns are read.
+func TestCSVSubset(t *testing.T) {
+	t.Parallel()
+	table := plan.Table{Name: "t", Format: "csv"}
+	for i := range 7 {
+		table.Columns = append(table.Columns, col(string(rune('a'+i)), text))
+	}
+	field := rapid.OneOf(rapid.StringMatching(`[a-d0-9]{0,12}`), rapid.StringMatching(`"([a-d,\n]|""){0,12}"`), rapid.SampledFrom([]string{"\r", `a"`, `"a`, "x,y"}))
+	rapid.Check(t, func(t *rapid.T) {
+		var body strings.Builder
+		for range rapid.IntRange(1, 3).Draw(t, "records") {
+			fields := rapid.SliceOfN(field, 6, 7).Draw(t, "fields")
+			body.WriteString(strings.Join(fields, ",") + rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "end"))
+		}
+		all, f := decodeAll(t, reading(table), body.String())
+		var want strings.Builder
+		subset := rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6}).Draw(t, "columns")[:rapid.IntRange(1, 7).Draw(t, "n")]
+		for row := range strings.Lines(all) {
+			values := strings.Split(strings.TrimSuffix(row, "\n"), "|")
+			for i, c := range subset {
+				want.WriteString([]string{"|", ""}[max(1-i, 0)] + values[c])
+			}
+			want.WriteByte('\n')
+		}
+		got, f2 := decodeAll(t, reading(table, subset...), body.String())
+		if got != want.String() || (f == nil) != (f2 == nil) || f != nil && *f != *f2 {
+			t.Fatalf("%q, columns %v: got %q, %v; all: %q, %v", body.String(), subset, got, f2, all, f)
+		}
+	})
 }

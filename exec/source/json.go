@@ -109,6 +109,10 @@ func (d *jsonDecoder) row(r *rows, data []byte, p int) (next int, blank bool, f 
 			}
 			return p, false, nil
 		case skip:
+			if q, plain := skipInt(data, p); plain {
+				p = q
+				continue
+			}
 			if p, f = skipValue(data, p, 0); f != nil {
 				return p, false, f.at(begin, p, data)
 			}

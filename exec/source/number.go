@@ -30,6 +30,13 @@ func match(w, pattern uint64) uint64 {
 	return (x - ones) &^ x & highs
 }
 
+// equal marks, with the high bit, exactly the bytes of w that equal the byte of which
+// pattern has eight.
+func equal(w, pattern uint64) uint64 {
+	x := w ^ pattern
+	return ^((x&^highs + ^uint64(highs)) | x) & highs
+}
+
 // digits counts the decimal digits at the low end of w.
 func digits(w uint64) int {
 	t := w ^ zeros
@@ -78,6 +85,24 @@ func scanInt(b []byte, p int, strict bool) (v int64, end int, ok bool) {
 		return -int64(u), end, true
 	}
 	return int64(u), end, true
+}
+
+// skipInt passes over a plain whole number without leading zeros; ok is false for
+// everything else.
+func skipInt(b []byte, p int) (end int, ok bool) {
+	if b[p] == '-' {
+		p++
+	}
+	if b[p] < '1' || b[p] > '9' {
+		return p, false
+	}
+	n := 8
+	for n == 8 {
+		n = digits(load(b, p))
+		p += n
+	}
+	c := b[p]
+	return p, c != '.' && c|0x20 != 'e'
 }
 
 // A numeral is a decimal number taken apart: ±digits × 10^exponent.
