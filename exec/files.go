@@ -32,7 +32,7 @@ func Locate(roots []string, path string) (Place, error) {
 	if err != nil {
 		return Place{}, fmt.Errorf("path %s: %w", path, err)
 	}
-	real, err := followLinks(absolute)
+	target, err := followLinks(absolute)
 	if err != nil {
 		return Place{}, fmt.Errorf("path %s: %w", path, err)
 	}
@@ -44,18 +44,18 @@ func Locate(roots []string, path string) (Place, error) {
 		if base, err = filepath.EvalSymlinks(base); err != nil {
 			continue // a root that does not exist holds nothing
 		}
-		if name, err := filepath.Rel(base, real); err == nil && filepath.IsLocal(name) {
+		if name, err := filepath.Rel(base, target); err == nil && filepath.IsLocal(name) {
 			return Place{Root: base, Name: name}, nil
 		}
 	}
-	return Place{}, fmt.Errorf("%w: path %s leads to %s, which is not below %s; allow it with --files", weir.ErrInvalid, path, real, strings.Join(roots, " or "))
+	return Place{}, fmt.Errorf("%w: path %s leads to %s, which is not below %s; allow it with --files", weir.ErrInvalid, path, target, strings.Join(roots, " or "))
 }
 
 // followLinks resolves the links in the part of an absolute path that exists.
 func followLinks(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
+	target, err := filepath.EvalSymlinks(path)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return real, err
+		return target, err
 	}
 	if _, err := os.Lstat(path); err == nil {
 		return "", fmt.Errorf("%w: %s is a link that leads nowhere", weir.ErrInvalid, path)
@@ -64,8 +64,8 @@ func followLinks(path string) (string, error) {
 	if parent == path {
 		return path, nil
 	}
-	if real, err = followLinks(parent); err != nil {
+	if target, err = followLinks(parent); err != nil {
 		return "", err
 	}
-	return filepath.Join(real, filepath.Base(path)), nil
+	return filepath.Join(target, filepath.Base(path)), nil
 }

@@ -21,7 +21,9 @@ import (
 func sampler(format string) (plan.Table, *batch.Batch) {
 	table := plan.Table{Name: "out", Format: format, Options: map[string]string{}, Columns: []plan.Column{
 		col("ok", expr.Boolean), col("i", expr.Int), col("n", expr.BigInt), col("x", expr.Double),
-		{Name: "d", Type: expr.DecimalType(2)}, col(`say "k"`, expr.String), {Name: "ts", Type: expr.Type{Kind: expr.TimestampLTZ, Precision: 6}},
+		{Name: "d", Type: expr.DecimalType(2)},
+		col(`say "k"`, expr.String),
+		{Name: "ts", Type: expr.Type{Kind: expr.TimestampLTZ, Precision: 6}},
 	}}
 	kinds := []batch.Physical{batch.Bools, batch.Ints, batch.Ints, batch.Floats, batch.Decimals, batch.Strings, batch.Ints}
 	b := batch.New(kinds, 8)

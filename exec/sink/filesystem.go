@@ -53,8 +53,7 @@ func openFilesystem(setup exec.Setup) (*filesystem, error) {
 	}
 	if setup.Subtask == 0 {
 		if err := s.folder.clean(s.writer, all, time.Now()); err != nil {
-			s.folder.root.Close()
-			return nil, err
+			return nil, errors.Join(err, s.folder.root.Close())
 		}
 	}
 	return s, nil

@@ -40,7 +40,7 @@ func openFolder(roots []string, path string) (*folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", place.Root, err)
 	}
-	defer base.Close()
+	defer func() { _ = base.Close() }()
 	if err := makeFolder(base, place.Name); err != nil {
 		return nil, fmt.Errorf("make folder %s: %w", path, err)
 	}

@@ -10,6 +10,9 @@ import (
 	"weir/planner/plan"
 )
 
+// unclosed is the reason of a fault.
+const unclosed = "not a CSV record: a quote is not closed"
+
 // A csvDecoder reads RFC 4180 records into the columns that the query reads.
 type csvDecoder struct {
 	delimiter byte
@@ -251,12 +254,12 @@ func (d *csvDecoder) stray(index int, rest []byte, why string) *fault {
 func (d *csvDecoder) arity(data []byte, p int) *fault {
 	have := 1
 	for ; data[p] != '\n'; p++ {
-		switch {
-		case data[p] == d.delimiter:
+		switch data[p] {
+		case d.delimiter:
 			have++
-		case data[p] == '"':
+		case '"':
 			if p = closing(data, p); p < 0 {
-				return &fault{reason: "not a CSV record: a quote is not closed"}
+				return &fault{reason: unclosed}
 			}
 		}
 	}

@@ -154,7 +154,7 @@ func (d *datagen) make(first int64, n int) *batch.Batch {
 	d.rows.begin(n)
 	for i := range d.fields {
 		d.fields[i].draw(d.draws[:n], uint64(first))
-		d.fields[i].fill(d.rows, &d.rows.columns[i], d.draws[:n])
+		d.fields[i].fill(&d.rows.columns[i], d.draws[:n])
 	}
 	for i := range n {
 		d.rows.offsets[i] = first + int64(i)

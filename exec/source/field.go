@@ -219,7 +219,7 @@ func (f *field) whole(draws []uint64) {
 }
 
 // fill turns the draws into a column's values.
-func (f *field) fill(r *rows, c *column, draws []uint64) {
+func (f *field) fill(c *column, draws []uint64) {
 	switch f.typ.Kind {
 	case expr.Boolean:
 		f.whole(draws)

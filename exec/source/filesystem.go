@@ -147,11 +147,13 @@ func (s *filesystem) read(ctx context.Context, sp *split) (*batch.Batch, error) 
 	limit := int(min(int64(r.n), max(sp.End-r.base, 0)))
 	p, more, f := s.decoder.decode(s.rows, r.data(), r.p, limit, r.base)
 	r.p = p
-	if f == nil && more {
-		f = s.more(sp)
-	}
 	if f != nil {
-		return nil, s.located(sp, s.rowError(sp, f))
+		return nil, s.rowError(sp, f)
+	}
+	if more {
+		if err := s.more(sp); err != nil {
+			return nil, s.located(sp, err)
+		}
 	}
 	sp.Position = r.offset()
 	if r.base+int64(r.p) >= sp.End {
@@ -163,17 +165,14 @@ func (s *filesystem) read(ctx context.Context, sp *split) (*batch.Batch, error) 
 }
 
 // more reads on because the record at the window's front is not whole.
-func (s *filesystem) more(sp *split) *fault {
+func (s *filesystem) more(sp *split) error {
 	if s.rows.n > 0 {
 		return nil // first hand over what there is
 	}
 	if s.reader.end {
-		return &fault{reason: "not a CSV record: a quote is not closed"}
+		return s.rowError(sp, &fault{reason: unclosed})
 	}
-	if err := s.reader.fill(sp.End); err != nil {
-		return &fault{reason: err.Error()}
-	}
-	return nil
+	return s.reader.fill(sp.End)
 }
 
 // enter opens a split's file and moves to its next record.
@@ -212,7 +211,7 @@ func (s *filesystem) readHeader(sp *split) error {
 			return nil
 		}
 		if f == nil && s.reader.end {
-			f = &fault{reason: "not a CSV record: a quote is not closed"}
+			f = &fault{reason: unclosed}
 		}
 		if f != nil {
 			return s.rowError(sp, f)

@@ -176,13 +176,10 @@ func sorted(s string) string {
 
 func TestLongRecord(t *testing.T) {
 	t.Parallel()
-	for _, format := range []string{"csv", "json"} {
-		table := one(format, text)
+	long := strings.Repeat("x", maxRecord+blockSize)
+	for format, body := range map[string]string{"csv": "a," + long + "\nb,c\n", "json": `{"k":"a","x":"` + long + "\"}\n", "csv ": "a,\"" + strings.ReplaceAll(long, "xxx", "x\nx") + "\"\n"} {
+		table := one(strings.TrimSpace(format), text)
 		table.Columns = append(table.Columns, col("x", text))
-		body := "a," + strings.Repeat("x", maxRecord+blockSize) + "\nb,c\n"
-		if format == "json" {
-			body = `{"k":"a","x":"` + strings.Repeat("x", maxRecord+blockSize) + "\"}\n"
-		}
 		dir := folder(t, map[string]string{"f": body})
 		table.Options = map[string]string{"path": dir}
 		s, err := Open(context.Background(), setupOf(reading(table, 0), dir, 0, 1))

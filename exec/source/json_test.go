@@ -117,8 +117,10 @@ func TestJSONRecords(t *testing.T) {
 	}}
 	spec := reading(table, 1, 0, 2)
 	for _, c := range []struct{ name, body, want string }{
-		{"any order and spacing", "{\"k\":\"a\",\"n\":1}\n { \"n\" : 2 , \"k\" : \"b\" } \r\n\t{\"n\":3}\n{\"n\": 4, \"k\": \"d\"}\n{\"n\": 5, \"k\": \"e\"}",
-			"1|\"a\"|NULL\n2|\"b\"|NULL\n3|NULL|NULL\n4|\"d\"|NULL\n5|\"e\"|NULL\n"},
+		{
+			"any order and spacing", "{\"k\":\"a\",\"n\":1}\n { \"n\" : 2 , \"k\" : \"b\" } \r\n\t{\"n\":3}\n{\"n\": 4, \"k\": \"d\"}\n{\"n\": 5, \"k\": \"e\"}",
+			"1|\"a\"|NULL\n2|\"b\"|NULL\n3|NULL|NULL\n4|\"d\"|NULL\n5|\"e\"|NULL\n",
+		},
 		{"blank lines", "\n{\"n\":1}\n   \n\r\n\t\r\n{\"n\":2}\n\n", "1|NULL|NULL\n2|NULL|NULL\n"},
 		{"an escaped key", `{"n":1,"a\"b":2.5,"\u006b":"x"}`, "1|\"x\"|2.5\n"},
 		{"the last of two", `{"n":1,"n":2,"k":"long enough to count","k":"b","a\"b":null,"a\"b":1}` + "\n" + `{"n":3,"k":"c","k":null}`, "2|\"b\"|1\n3|NULL|NULL\n"},

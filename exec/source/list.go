@@ -123,7 +123,7 @@ func (in input) open(roots []string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", in.Path, err)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	file, err := root.Open(place.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: file %s is gone", weir.ErrInvalid, in.Path)
@@ -165,7 +165,7 @@ func (in input) hasQuote(ctx context.Context, roots []string) (bool, error) {
 		if bytes.IndexByte(buf[:n], '"') >= 0 {
 			return true, nil
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return false, nil
 		}
 		if err == nil {

@@ -110,7 +110,7 @@ func (r *reader) extend(got int) bool {
 func (r *reader) align(until int64) error {
 	for {
 		if err := r.fill(until); err != nil {
-			if err != errTooLong {
+			if !errors.Is(err, errTooLong) {
 				return err
 			}
 			// A record reaches through the split: what was read of it is not needed.

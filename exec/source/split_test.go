@@ -79,8 +79,10 @@ func TestSplits(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		table := plan.Table{Name: "t", Connector: "filesystem", Format: format, Options: map[string]string{"path": dir},
-			Columns: []plan.Column{col("k", text), col("n", bigint)}}
+		table := plan.Table{
+			Name: "t", Connector: "filesystem", Format: format, Options: map[string]string{"path": dir},
+			Columns: []plan.Column{col("k", text), col("n", bigint)},
+		}
 		got := readSplits(t, reading(table), dir, rapid.Int64Range(1, 400).Draw(t, "split size"))
 		slices.Sort(got)
 		slices.Sort(want)
@@ -251,8 +253,10 @@ func TestRestoredSplitsAreShared(t *testing.T) {
 
 func TestStateForm(t *testing.T) {
 	t.Parallel()
-	s := filesystem{splits: []split{{input: input{Path: "in/a.csv", Size: 40 << 20, Mtime: 1511544070000000001}, Start: 32 << 20, End: 40 << 20, Position: 33 << 20},
-		{input: input{Path: "in/b.csv", Size: 5}, End: 5, Position: 5, Done: true}}}
+	s := filesystem{splits: []split{
+		{input: input{Path: "in/a.csv", Size: 40 << 20, Mtime: 1511544070000000001}, Start: 32 << 20, End: 40 << 20, Position: 33 << 20},
+		{input: input{Path: "in/b.csv", Size: 5}, End: 5, Position: 5, Done: true},
+	}}
 	want := `{"path":"in/a.csv","size":41943040,"mtime":1511544070000000001,"start":33554432,"end":41943040,"position":34603008}
 {"path":"in/b.csv","size":5,"mtime":0,"start":0,"end":5,"position":5,"done":true}
 `

@@ -17,7 +17,8 @@ func parseTimestamp(b []byte, precision int) (micros int64, ok bool) {
 	day, ok3 := number(b[8:10])
 	hour, ok4 := number(b[11:13])
 	minute, ok5 := number(b[14:16])
-	if !(ok1 && ok2 && ok3 && ok4 && ok5) || year < 1 || hour > 23 || minute > 59 || !validDate(year, month, day) {
+	wellFormed := ok1 && ok2 && ok3 && ok4 && ok5
+	if !wellFormed || year < 1 || hour > 23 || minute > 59 || !validDate(year, month, day) {
 		return 0, false
 	}
 	second, fraction, rest, ok := seconds(b[16:])
