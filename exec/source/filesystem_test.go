@@ -177,8 +177,13 @@ func sorted(s string) string {
 func TestLongRecord(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", maxRecord+blockSize)
-	for format, body := range map[string]string{"csv": "a," + long + "\nb,c\n", "json": `{"k":"a","x":"` + long + "\"}\n", "csv ": "a,\"" + strings.ReplaceAll(long, "xxx", "x\nx") + "\"\n"} {
-		table := one(strings.TrimSpace(format), text)
+	for _, c := range []struct{ format, body string }{
+		{"csv", "a," + long + "\nb,c\n"},
+		{"csv", "a,\"" + strings.ReplaceAll(long, "xxx", "x\nx") + "\"\n"},
+		{"json", `{"k":"a","x":"` + long + "\"}\n"},
+	} {
+		format, body := c.format, c.body
+		table := one(format, text)
 		table.Columns = append(table.Columns, col("x", text))
 		dir := folder(t, map[string]string{"f": body})
 		table.Options = map[string]string{"path": dir}
