@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newTable() *cobra.Command {
+	cmd := &cobra.Command{Use: "table", Short: "list, create and drop tables of the catalog", Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(newTableList(), newTableCreate(), newTableDrop())
+	return cmd
+}
+
+// A tableView is a table as the API shows it.
+type tableView struct {
+	Name      string `json:"name"`
+	Connector string `json:"connector"`
+	Columns   []struct {
+		Name string `json:"name"`
+		Type string `json:"type"`
+	} `json:"columns"`
+}
+
+func newTableList() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{Use: "list", Short: "list the catalog's tables", Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := f.client()
+			if err != nil {
+				return err
+			}
+			var list struct {
+				Tables []tableView `json:"tables"`
+			}
+			if err := c.do(cmd.Context(), "GET", "/v1/tables", nil, &list); err != nil {
+				return err
+			}
+			return f.show(cmd.OutOrStdout(), list.Tables, func(w io.Writer) error {
+				t := newTextTable("NAME", "CONNECTOR", "COLUMNS")
+				for _, v := range list.Tables {
+					columns := make([]string, len(v.Columns))
+					for i, col := range v.Columns {
+						columns[i] = printable(col.Name) + " " + col.Type
+					}
+					t.add(printable(v.Name), v.Connector, strings.Join(columns, ", "))
+				}
+				return t.print(w)
+			})
+		}}
+	f.add(cmd)
+	return cmd
+}
+
+func newTableCreate() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{Use: "create FILE.sql|-", Short: "add a table: a CREATE TABLE statement", Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := f.client()
+			if err != nil {
+				return err
+			}
+			sql, err := readScript(cmd.InOrStdin(), args[0])
+			if err != nil {
+				return err
+			}
+			var v tableView
+			if err := c.do(cmd.Context(), "POST", "/v1/tables", map[string]string{"sql": sql}, &v); err != nil {
+				if p, ok := err.(*problem); ok { //nolint:errorlint // do returns it unwrapped
+					p.sql = sql
+				}
+				return err
+			}
+			return f.show(cmd.OutOrStdout(), v, func(w io.Writer) error {
+				_, err := fmt.Fprintln(w, printable(v.Name))
+				return err
+			})
+		}}
+	f.add(cmd)
+	return cmd
+}
+
+func newTableDrop() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{Use: "drop TABLE", Short: "remove a table; running jobs keep their definition", Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := f.client()
+			if err != nil {
+				return err
+			}
+			return c.do(cmd.Context(), "DELETE", "/v1/tables/"+url.PathEscape(args[0]), nil, nil)
+		}}
+	f.add(cmd)
+	return cmd
+}
+
+// newWorkers makes the list of workers; "weir worker" itself runs one.
+func newWorkers() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{Use: "workers", Short: "list the workers", Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := f.client()
+			if err != nil {
+				return err
+			}
+			var list struct {
+				Workers []struct {
+					ID        string `json:"id"`
+					PID       int    `json:"pid"`
+					Host      string `json:"host"`
+					Slots     int    `json:"slots"`
+					FreeSlots int    `json:"free_slots"`
+				} `json:"workers"`
+			}
+			if err := c.do(cmd.Context(), "GET", "/v1/workers", nil, &list); err != nil {
+				return err
+			}
+			return f.show(cmd.OutOrStdout(), list.Workers, func(w io.Writer) error {
+				t := newTextTable("ID", "HOST", "PID", "SLOTS", "FREE")
+				t.right[2], t.right[3], t.right[4] = true, true, true
+				for _, v := range list.Workers {
+					t.add(v.ID, v.Host, strconv.Itoa(v.PID), strconv.Itoa(v.Slots), strconv.Itoa(v.FreeSlots))
+				}
+				return t.print(w)
+			})
+		}}
+	f.add(cmd)
+	return cmd
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// version is set by the linker of a release.
+const version = "0.1.0"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// errUsage marks a wrong command line: exit code 2.
+var errUsage = errors.New("usage")
+
+// execute runs one command line and returns the process's exit code.
+func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(stderr, "weir: %s\n", strings.TrimSuffix(err.Error(), ": usage"))
+		return 2
+	default:
+		fmt.Fprintf(stderr, "weir: %v\n", err)
+		return 1
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "weir",
+		Short:         "SQL over streams that never loses count",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          usageArgs(cobra.NoArgs),
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return flagsFromEnvironment(cmd)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", err, errUsage) })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		newUp(), newServer(), newWorker(), newRun(),
+		newJob(), newCheckpoint(), newSavepoint(), newTable(), newWorkers(),
+		newMigrate(), newVersion(),
+	)
+	return root
+}
+
+// usageArgs makes a wrong number of arguments a usage error.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return fmt.Errorf("%w (see '%s --help'): %w", err, cmd.CommandPath(), errUsage)
+		}
+		return nil
+	}
+}
+
+// flagsFromEnvironment gives each flag that the command line left out the value of
+// WEIR_NAME, if there is one.
+func flagsFromEnvironment(cmd *cobra.Command) error {
+	var errs []error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		name := "WEIR_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if v, ok := os.LookupEnv(name); ok && !f.Changed {
+			if err := cmd.Flags().Set(f.Name, v); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w: %w", name, err, errUsage))
+			}
+		}
+	})
+	return errors.Join(errs...)
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "print the version",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			build := "unknown"
+			if info, ok := debug.ReadBuildInfo(); ok {
+				build = info.GoVersion
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "weir %s (%s)\n", version, build)
+			return err
+		},
+	}
+}

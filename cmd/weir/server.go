@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"weir"
+	"weir/checkpoint/blob"
+	"weir/exec"
+	"weir/metastore"
+	"weir/server"
+	"weir/server/job"
+	"weir/transport"
+)
+
+// serverConfig says what a server works with.
+type serverConfig struct {
+	metastore string
+	nats      string
+	storage   string
+	cluster   string
+	migrate   bool // bring the metastore's schema up to date first
+	demo      bool // have the demo table
+	hosts     []string
+	checkPath func(string) error
+}
+
+// demoTable is what weir up --demo has in its catalog.
+const demoTable = `CREATE TABLE user_behavior (
+  user_id     BIGINT,
+  item_id     BIGINT,
+  category_id BIGINT,
+  behavior    STRING,
+  ts          TIMESTAMP_LTZ(3)
+) WITH (
+  'connector' = 'datagen',
+  'rows-per-second' = '20000',
+  'seed' = '1',
+  'fields.user_id.kind' = 'random', 'fields.user_id.min' = '1', 'fields.user_id.max' = '100000',
+  'fields.item_id.kind' = 'random', 'fields.item_id.min' = '1', 'fields.item_id.max' = '4000000',
+  'fields.category_id.kind' = 'random', 'fields.category_id.min' = '1', 'fields.category_id.max' = '10000',
+  'fields.behavior.kind' = 'random', 'fields.behavior.values' = 'pv,cart,fav,buy', 'fields.behavior.weights' = '90,5,3,2',
+  'fields.ts.kind' = 'sequence', 'fields.ts.start' = '2017-11-25T01:00:00Z'
+)`
+
+func newServer() *cobra.Command {
+	var conf serverConfig
+	var listenOn, level string
+	var insecure bool
+	var files []string
+	cmd := &cobra.Command{
+		Use:   "server",
+		Short: "run a control plane of a cluster",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			log, err := newLogger(cmd.ErrOrStderr(), level)
+			if err != nil {
+				return err
+			}
+			if err := require(map[string]string{"--metastore": conf.metastore, "--nats": conf.nats, "--storage": conf.storage}); err != nil {
+				return err
+			}
+			conf.checkPath = lexically(files)
+			listener, err := listen(listenOn, insecure)
+			if err != nil {
+				return err
+			}
+			defer listener.Close()
+			s, err := openServer(ctx, conf, log)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			fmt.Fprintf(cmd.OutOrStdout(), "weir server is ready: http://%s\n", listener.Addr())
+			return s.run(ctx, listener)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&conf.metastore, "metastore", "", "postgres://… or sqlite:PATH")
+	f.StringVar(&conf.nats, "nats", "", "nats://HOST:PORT, several with commas")
+	f.StringVar(&conf.storage, "storage", "", "file:///DIR that all servers and workers share")
+	f.StringVar(&conf.cluster, "cluster", "default", "sets clusters on one NATS apart")
+	f.StringVar(&listenOn, "listen", "127.0.0.1:7420", "where the API and the dashboard listen")
+	f.BoolVar(&insecure, "insecure", false, "listen on an address other than loopback, without tokens")
+	f.StringArrayVar(&conf.hosts, "host", nil, "a further name by which the API is addressed")
+	f.StringArrayVar(&files, "files", nil, "a folder of the workers that file tables may use (default: none)")
+	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	return cmd
+}
+
+// require reports the flags that have no value.
+func require(flags map[string]string) error {
+	var errs []error
+	for _, name := range []string{"--metastore", "--nats", "--storage"} {
+		if v, ok := flags[name]; ok && v == "" {
+			errs = append(errs, fmt.Errorf("%s is needed: %w", name, errUsage))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lexically checks paths against roots on another machine: by their text alone. The
+// worker checks again, with links resolved.
+func lexically(files []string) func(string) error {
+	return func(path string) error {
+		for _, root := range files {
+			if !filepath.IsAbs(path) {
+				return nil // below the worker's folder; it decides
+			}
+			if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+				return nil
+			}
+		}
+		if len(files) == 0 {
+			return fmt.Errorf("%w: path %s: no folder is open to file tables; start the server and the workers with --files DIR", weir.ErrInvalid, path)
+		}
+		return fmt.Errorf("%w: path %s is below no folder of --files %v", weir.ErrInvalid, path, files)
+	}
+}
+
+// located checks paths on this machine.
+func located(files []string) func(string) error {
+	return func(path string) error {
+		_, err := exec.Locate(files, path)
+		return err
+	}
+}
+
+// controlPlane is a server's parts, opened.
+type controlPlane struct {
+	store   *metastore.Store
+	control *transport.Control
+	service *job.Service
+	http    *server.Server
+}
+
+// openServer connects to everything that a server needs; what cannot be reached is
+// one clear error.
+func openServer(ctx context.Context, conf serverConfig, log *slog.Logger) (*controlPlane, error) {
+	if conf.migrate {
+		if _, err := metastore.Migrate(ctx, conf.metastore, metastore.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	blobs, err := openStorage(conf.storage)
+	if err != nil {
+		return nil, err
+	}
+	s := &controlPlane{}
+	if s.store, err = metastore.Open(ctx, conf.metastore, metastore.Options{}); err != nil {
+		return nil, err
+	}
+	if conf.demo {
+		if err := createDemo(ctx, s.store); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	host, _ := os.Hostname()
+	s.control, err = transport.OpenControl(ctx, transport.Options{URL: conf.nats, Name: "weir-server@" + host, Cluster: conf.cluster, Log: log})
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	s.service = job.New(job.Deps{Store: s.store, Checkpoints: s.store, Blobs: blobs, Control: s.control, Reports: s.control, Logger: log}, job.Options{})
+	s.http = server.New(
+		server.Deps{Service: s.service, History: s.store, Tables: s.store, Logger: log},
+		server.Options{
+			Version:   version,
+			CheckPath: conf.checkPath,
+			Hosts:     conf.hosts,
+			Probes: []server.Probe{
+				{Name: "metastore", Check: s.store.Ping},
+				{Name: "nats", Check: func(context.Context) error {
+					if !s.control.Connected() {
+						return errors.New("not connected")
+					}
+					return nil
+				}},
+			},
+		})
+	return s, nil
+}
+
+func createDemo(ctx context.Context, store *metastore.Store) error {
+	t, err := server.NewTable(demoTable, time.Now(), nil)
+	if err != nil {
+		return fmt.Errorf("demo table: %w", err)
+	}
+	if err := store.CreateTable(ctx, t); err != nil && !errors.Is(err, weir.ErrConflict) {
+		return fmt.Errorf("demo table: %w", err)
+	}
+	return nil
+}
+
+// openStorage opens object storage and, for a folder, makes it.
+func openStorage(url string) (blob.Store, error) {
+	if dir, ok := folderOf(url); ok {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, fmt.Errorf("storage %s: %w", url, err)
+		}
+	}
+	return blob.Open(url)
+}
+
+func folderOf(url string) (string, bool) {
+	const scheme = "file://"
+	if len(url) > len(scheme) && url[:len(scheme)] == scheme {
+		return url[len(scheme):], true
+	}
+	return "", false
+}
+
+// run serves until ctx ends.
+func (s *controlPlane) run(ctx context.Context, listener net.Listener) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.service.Run(ctx) })
+	g.Go(func() error { return s.http.Run(ctx, listener) })
+	return g.Wait()
+}
+
+// close closes what openServer opened.
+func (s *controlPlane) close() {
+	if s.control != nil {
+		s.control.Close()
+	}
+	s.store.Close()
+}
+
+// workerExited says that the process of a worker has ended.
+func (s *controlPlane) workerExited(id weir.WorkerID) { s.service.WorkerExited(id, "") }
+
+// awaitWorkers returns once n workers are heard.
+func (s *controlPlane) awaitWorkers(ctx context.Context, n int) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		workers, err := s.service.Workers(ctx)
+		if err != nil {
+			return err
+		}
+		if len(workers) >= n {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func newMigrate() *cobra.Command {
+	var url string
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "bring the metastore's schema up to date",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := require(map[string]string{"--metastore": url}); err != nil {
+				return err
+			}
+			applied, err := metastore.Migrate(cmd.Context(), url, metastore.Options{})
+			if err != nil {
+				return err
+			}
+			for _, name := range applied {
+				fmt.Fprintf(cmd.OutOrStdout(), "applied %s\n", name)
+			}
+			if len(applied) == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "the schema is up to date")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&url, "metastore", "", "postgres://… or sqlite:PATH")
+	return cmd
+}

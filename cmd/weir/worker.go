@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"regexp"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"weir"
+	"weir/exec"
+	"weir/exec/op"
+	"weir/exec/sink"
+	"weir/exec/source"
+	"weir/exec/worker"
+	"weir/transport"
+)
+
+// workerConfig are the flags of weir worker.
+type workerConfig struct {
+	id            string
+	nats          string
+	storage       string
+	cluster       string
+	data          string
+	slots         int
+	files         []string
+	level         string
+	exitWithStdin bool
+}
+
+func newWorker() *cobra.Command {
+	var conf workerConfig
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "run a worker process",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := newLogger(cmd.ErrOrStderr(), conf.level)
+			if err != nil {
+				return err
+			}
+			return conf.run(cmd.Context(), cmd.InOrStdin(), log)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&conf.id, "id", "", "the worker's name, the same over restarts (default: made from the host's name)")
+	f.StringVar(&conf.nats, "nats", "", "nats://HOST:PORT, several with commas")
+	f.StringVar(&conf.storage, "storage", "", "file:///DIR that all servers and workers share")
+	f.StringVar(&conf.cluster, "cluster", "default", "sets clusters on one NATS apart")
+	f.StringVar(&conf.data, "data", "weir-worker", "the worker's own folder")
+	f.IntVar(&conf.slots, "slots", 4, "slots: room for one subtask of every operator of a job each")
+	f.StringArrayVar(&conf.files, "files", nil, "a folder that file tables may use (default: none)")
+	f.StringVar(&conf.level, "log-level", "info", "debug, info, warn or error")
+	f.BoolVar(&conf.exitWithStdin, "exit-with-stdin", false, "end when standard input closes")
+	_ = f.MarkHidden("exit-with-stdin")
+	return cmd
+}
+
+var notInID = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+func (conf workerConfig) run(ctx context.Context, stdin io.Reader, log *slog.Logger) error {
+	if err := require(map[string]string{"--nats": conf.nats, "--storage": conf.storage}); err != nil {
+		return err
+	}
+	if conf.slots < 1 {
+		return fmt.Errorf("--slots is at least 1: %w", errUsage)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	if conf.id == "" {
+		conf.id = notInID.ReplaceAllString(host, "-") + "-" + weir.NewIncarnation()[:6]
+	}
+	if conf.files, err = roots(conf.files); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(conf.data, 0o755); err != nil {
+		return err
+	}
+	blobs, err := openStorage(conf.storage)
+	if err != nil {
+		return err
+	}
+	opts := transport.Options{URL: conf.nats, Name: "weir-worker-" + conf.id, Cluster: conf.cluster, Log: log}
+	control, err := transport.OpenControl(ctx, opts)
+	if err != nil {
+		return err
+	}
+	defer control.Close()
+	network, err := transport.OpenNetwork(ctx, opts)
+	if err != nil {
+		return err
+	}
+	w := worker.New(worker.Config{
+		ID: weir.WorkerID(conf.id), Slots: conf.slots, PID: os.Getpid(), Host: host,
+		Control: control, Network: channels{network}, Blobs: blobs,
+		Openers: exec.Openers{Source: source.Open, Operator: op.Open, Sink: sink.Open},
+		Files:   conf.files, Logger: log,
+	})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if conf.exitWithStdin {
+		go func() { //nolint:gosec // ends with the process, which ends with it
+			io.Copy(io.Discard, stdin) //nolint:errcheck // any end will do
+			cancel()
+		}()
+	}
+	networkCtx, closeNetwork := context.WithCancel(context.WithoutCancel(ctx))
+	defer closeNetwork()
+	var g errgroup.Group
+	g.Go(func() error { return network.Run(networkCtx) })
+	err = w.Run(ctx)
+	closeNetwork()
+	return errors.Join(err, g.Wait())
+}
+
+// channels opens a network's channels one by one, as a worker wants them.
+type channels struct{ *transport.Network }
+
+// Inbound opens the receiving end of a channel.
+func (c channels) Inbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (exec.Inbound, error) {
+	ins, err := c.Network.Inbound(job, attempt, ch.To, []weir.ChannelID{ch}, []bool{local}, wakeC)
+	if err != nil {
+		return nil, err
+	}
+	return ins[0], nil
+}
+
+// Outbound opens the sending end of a channel.
+func (c channels) Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool) (exec.Outbound, error) {
+	return c.Network.Outbound(job, attempt, ch, local)
+}

@@ -1,0 +1,163 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/metastore/postgrestest"
+	"weir/transport"
+)
+
+func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
+
+// A cluster is what an operator would run: PostgreSQL and NATS from elsewhere, weir
+// servers and workers as processes.
+type cluster struct {
+	t                       *testing.T
+	dir                     string
+	metastore, nats, listen string
+	server                  *process
+	workers                 map[string]*process
+	api                     api
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	ns, err := transport.StartServer(context.Background(), transport.ServerOptions{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ns.Stop)
+	c := &cluster{t: t, dir: t.TempDir(), metastore: postgrestest.Database(t), nats: ns.URL(), listen: freeAddress(t), workers: map[string]*process{}}
+	c.api = api{t, "http://" + c.listen}
+	if out, errs, code := weir(t, "", "", "migrate", "--metastore", c.metastore); code != 0 {
+		t.Fatalf("weir migrate: %s%s", out, errs)
+	}
+	c.startServer()
+	c.startWorker("w1")
+	c.startWorker("w2")
+	return c
+}
+
+// freeAddress returns a loopback address that was free a moment ago.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (c *cluster) storage() string { return "file://" + filepath.Join(c.dir, "objects") }
+
+func (c *cluster) startServer() {
+	c.server = start(c.t, "server", c.dir, "server", "--metastore", c.metastore, "--nats", c.nats, "--storage", c.storage(), "--listen", c.listen)
+	until(c.t, 20*time.Second, "the server is ready", func() bool { return c.api.do("GET", "/readyz", nil, nil) == http.StatusOK })
+}
+
+func (c *cluster) startWorker(id string) {
+	c.workers[id] = start(c.t, "worker "+id, c.dir, "worker", "--id", id, "--nats", c.nats, "--storage", c.storage(), "--slots", "4",
+		"--data", filepath.Join(c.dir, id), "--files", c.dir)
+}
+
+// The main job: counts stay exact over kill -9 of a worker, of the server, and of
+// everything, at parallelism 4 over two workers.
+func TestCountsSurviveKills(t *testing.T) {
+	t.Parallel()
+	const rows, perSecond = 600_000, 60_000
+	c := startCluster(t)
+	want := writeBehavior(t, filepath.Join(c.dir, "behavior.json"), rows)
+	sql := fmt.Sprintf(`CREATE TABLE b (user_id BIGINT, item_id BIGINT, category_id BIGINT, behavior STRING, ts BIGINT)
+		WITH ('connector' = 'filesystem', 'path' = 'behavior.json', 'format' = 'json', 'rows-per-second' = '%d');
+		SET 'checkpoint.interval' = '500 ms';
+		SET 'checkpoint.tolerable_failures' = '10';
+		SELECT behavior, COUNT(*) AS n FROM b GROUP BY behavior`, perSecond)
+	c.api.must(http.StatusCreated, "POST", "/v1/jobs", map[string]any{"name": "main", "sql": sql, "parallelism": 4}, nil)
+	c.awaitProgress(rows / 3)
+
+	c.workers["w1"].kill()
+	c.api.awaitJob("main", 10*time.Second, "the worker's death is noticed", func(j job) bool { return j.Status != "RUNNING" || j.Attempt > 1 })
+	c.startWorker("w1")
+	j, took := c.api.awaitJob("main", 30*time.Second, "RUNNING after the worker's death", func(j job) bool { return j.Status == "RUNNING" && j.Attempt > 1 })
+	t.Logf("kill -9 of a worker: RUNNING again after it was noticed: %v, attempt %d from %s", took, j.Attempt, j.Base)
+	c.awaitCheckpoint(j.Attempt)
+
+	c.server.kill()
+	attempt := j.Attempt
+	c.startServer()
+	j, took = c.api.awaitJob("main", 30*time.Second, "RUNNING after the server's death", func(j job) bool { return j.Status == "RUNNING" })
+	t.Logf("kill -9 of the server: RUNNING %v after it is back, attempt %d (was %d)", took, j.Attempt, attempt)
+	c.awaitCheckpoint(j.Attempt)
+
+	for _, p := range c.workers {
+		p.kill()
+	}
+	c.server.kill()
+	c.startServer()
+	c.startWorker("w1")
+	c.startWorker("w2")
+	_, took = c.api.awaitJob("main", 60*time.Second, "FINISHED after everything died", func(j job) bool { return j.Status == "FINISHED" })
+	t.Logf("kill -9 of everything: FINISHED %v after the restart", took)
+
+	if diff := cmp.Diff(want, c.api.counts("main")); diff != "" {
+		t.Errorf("counts (-oracle +weir):\n%s", diff)
+	}
+	c.checkHistory()
+}
+
+func (c *cluster) awaitProgress(rows int64) {
+	c.t.Helper()
+	c.api.awaitJob("main", 60*time.Second, "a third of the rows", func(j job) bool { return j.RowsIn >= rows })
+}
+
+// awaitCheckpoint waits until attempt has completed a checkpoint.
+func (c *cluster) awaitCheckpoint(attempt int64) {
+	c.t.Helper()
+	until(c.t, 30*time.Second, "a completed checkpoint", func() bool {
+		var h checkpoints
+		c.api.do("GET", "/v1/jobs/main/checkpoints", nil, &h)
+		for _, cp := range h.Checkpoints {
+			if cp.Attempt >= attempt && cp.Status == "completed" {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// checkHistory: ids fall from the newest to the oldest without repeats, none is still
+// pending, and several attempts have completed checkpoints.
+func (c *cluster) checkHistory() {
+	c.t.Helper()
+	var h checkpoints
+	c.api.must(http.StatusOK, "GET", "/v1/jobs/main/checkpoints?limit=500", nil, &h)
+	var attempts []int64
+	for i, cp := range h.Checkpoints {
+		if i > 0 && cp.ID >= h.Checkpoints[i-1].ID {
+			c.t.Errorf("checkpoint %d follows %d", cp.ID, h.Checkpoints[i-1].ID)
+		}
+		if cp.Status == "pending" {
+			c.t.Errorf("checkpoint %d is pending for ever", cp.ID)
+		}
+		if cp.Status == "completed" && !slices.Contains(attempts, cp.Attempt) {
+			attempts = append(attempts, cp.Attempt)
+		}
+	}
+	if len(attempts) < 3 {
+		c.t.Errorf("completed checkpoints of attempts %v: want three attempts at least", attempts)
+	}
+}

@@ -1,0 +1,129 @@
+// The user's paths through the dashboard, in a real browser against a real server:
+//   node e2e/dashboard.mjs URL [FOLDER for screenshots]
+import { chromium } from "playwright-core";
+import { strict as assert } from "node:assert";
+
+const [url, shots] = process.argv.slice(2);
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
+const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+page.setDefaultTimeout(20_000);
+const faults = [];
+page.on("pageerror", (e) => faults.push(String(e)));
+page.on("console", (m) => {
+  if (m.type() === "error" && !m.text().includes("ERR_INCOMPLETE_CHUNKED") && !/status of (4|5)\d\d/.test(m.text())) faults.push(m.text());
+});
+const shot = async (name) => {
+  if (shots) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true });
+};
+const step = async (name, f) => {
+  try {
+    await f();
+    console.log(`ok    ${name}`);
+  } catch (e) {
+    await shot("failed");
+    console.log(`FAIL  ${name}\n${e.message}\n--- page\n${(await page.locator("body").innerText()).slice(0, 2000)}`);
+    await browser.close();
+    process.exit(1);
+  }
+};
+const text = (s) => page.getByText(s);
+const button = (name, scope = page) => scope.getByRole("button", { name, exact: true });
+
+await step("an empty list shows the line that fills it", async () => {
+  await page.goto(url);
+  await text("No job yet").waitFor();
+  await text("curl -s").first().waitFor();
+  await shot("jobs-empty");
+});
+
+await step("a wrong query is refused with its place and a hint", async () => {
+  await page.getByRole("link", { name: "SQL", exact: true }).click();
+  await page.getByLabel("SQL", { exact: true }).fill("SELECT behavor, COUNT(*) AS n FROM user_behavior GROUP BY behavior");
+  await button("Start job").click();
+  await page.getByRole("alert").getByText("column 8").waitFor();
+  await page.getByRole("alert").getByText("behavior", { exact: false }).first().waitFor();
+  await shot("sql-refused");
+});
+
+await step("a query becomes a job whose result grows", async () => {
+  await page.getByLabel("SQL", { exact: true }).fill("SET 'checkpoint.interval' = '1 s';\nSELECT behavior, COUNT(*) AS n\nFROM user_behavior\nGROUP BY behavior");
+  await page.getByLabel("Name").fill("behaviors");
+  await button("Start job").click();
+  await page.waitForURL("**/jobs/behaviors");
+  const table = page.getByRole("table", { name: "Result" });
+  const pv = async () => Number((await table.getByRole("row").filter({ hasText: "pv" }).getByRole("cell").nth(1).innerText()).replaceAll(",", ""));
+  await table.getByText("pv", { exact: true }).waitFor();
+  const first = await pv();
+  await page.waitForFunction((n) => [...document.querySelectorAll("table[aria-label=Result] tr")].some((r) => r.textContent.startsWith("pv") && Number(r.lastChild.textContent.replaceAll(",", "")) > n), first);
+  await text("global_aggregate").first().waitFor();
+  await shot("job-overview");
+});
+
+await step("a savepoint is taken by its button", async () => {
+  await button("Savepoint").click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name (optional)").fill("before-stop");
+  await button("Take savepoint", dialog).click();
+  await dialog.waitFor({ state: "detached" });
+});
+
+await step("the history shows checkpoints, the savepoint and the detail of each subtask", async () => {
+  await page.getByRole("tab", { name: "Checkpoints" }).click();
+  await text("savepoint before-stop").waitFor();
+  await page.getByRole("row").filter({ hasText: "checkpoint" }).filter({ hasText: "completed" }).first().click();
+  await text("Where the time went", { exact: false }).waitFor();
+  await shot("job-checkpoints");
+});
+
+await step("the events read as the job's life", async () => {
+  await page.getByRole("tab", { name: "Events" }).click();
+  await page.getByRole("cell", { name: "status" }).first().waitFor();
+  await shot("job-events");
+});
+
+await step("a job is stopped with a savepoint and restored from the first one", async () => {
+  await button("Stop").click();
+  await button("Stop with savepoint", page.getByRole("dialog")).click();
+  await page.locator(".head .status", { hasText: "stopped" }).waitFor();
+  await button("Restore…").click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("From").selectOption("savepoint:before-stop");
+  await dialog.getByLabel("Parallelism").fill("3");
+  await button("Restore", dialog).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.locator(".head .status", { hasText: "running" }).waitFor();
+  await text("savepoint:before-stop").first().waitFor();
+});
+
+await step("every page stands in both themes and on a small screen", async () => {
+  for (const theme of ["Dark", "Light"]) {
+    await button(theme).click();
+    for (const name of ["Savepoints", "Tables", "Workers", "Jobs"]) {
+      await page.getByRole("link", { name, exact: true }).click();
+      await page.getByRole("heading", { level: 1, name }).waitFor();
+      await shot(`${name.toLowerCase()}-${theme.toLowerCase()}`);
+    }
+  }
+  await page.setViewportSize({ width: 380, height: 800 });
+  await page.goto(`${url}/jobs/behaviors`);
+  await page.getByRole("table", { name: "Result" }).waitFor();
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(wide <= 380, `the page is ${wide} px wide on a screen of 380`);
+  await shot("job-small");
+  await page.setViewportSize({ width: 1280, height: 900 });
+});
+
+await step("Swagger's Try it out works", async () => {
+  await page.goto(`${url}/docs`);
+  await page.locator(".opblock-get").filter({ hasText: "/v1/workers" }).first().click();
+  await page.getByRole("button", { name: "Try it out" }).first().click();
+  await page.getByRole("button", { name: "Execute" }).first().click();
+  await page.locator(".responses-table.live-responses-table").getByText("200").first().waitFor();
+  await shot("docs");
+});
+
+await step("no script failed on the way", async () => assert.deepEqual(faults, []));
+await browser.close();

@@ -1,0 +1,150 @@
+import dagre from "@dagrejs/dagre";
+import { useQuery } from "@tanstack/react-query";
+import { Background, type Edge, Handle, type Node, type NodeProps, Position, ReactFlow } from "@xyflow/react";
+import { useMemo, useState } from "react";
+import { get, type Job, type JobPlan, jobPath } from "../api/client";
+import { count, rate } from "../format";
+import { Notice } from "../parts/notice";
+
+type Chain = JobPlan["chains"][number];
+type ChainNode = Node<{ chain: Chain; index: number }, "chain">;
+
+/** JobGraph draws the operator graph from left to right, with live rates. */
+export function JobGraph({ job }: { job: Job }) {
+  const plan = useQuery({ queryKey: ["plan", job.name], queryFn: () => get<JobPlan>(jobPath(job.name, "/plan")) });
+  const [chosen, setChosen] = useState<number>();
+  const { nodes, edges } = useMemo(() => layout(plan.data), [plan.data]);
+  const chain = chosen === undefined ? undefined : plan.data?.chains[chosen];
+  return (
+    <div className="panel">
+      <header>
+        <h2>Graph</h2>
+        <span className="key">
+          <span>
+            <i style={{ background: "var(--amber)" }} />
+            busy
+          </span>
+          <span>
+            <i style={{ background: "var(--red)" }} />
+            back-pressured
+          </span>
+        </span>
+      </header>
+      {plan.error && !plan.data && (
+        <div className="body">
+          <Notice error={plan.error} />
+        </div>
+      )}
+      <div className={chain ? "split" : ""}>
+        <div className="graph">
+          <ReactFlow
+            nodes={nodes}
+            edges={edges}
+            nodeTypes={nodeTypes}
+            fitView
+            fitViewOptions={{ padding: 0.15, maxZoom: 1 }}
+            minZoom={0.2}
+            nodesDraggable={false}
+            nodesConnectable={false}
+            zoomOnScroll={false}
+            preventScrolling={false}
+            proOptions={{ hideAttribution: true }}
+            onNodeClick={(_, node) => setChosen(Number(node.id))}
+            onPaneClick={() => setChosen(undefined)}
+          >
+            <Background gap={16} size={1} />
+          </ReactFlow>
+        </div>
+        {chain && <Side chain={chain} />}
+      </div>
+    </div>
+  );
+}
+
+function Side({ chain }: { chain: Chain }) {
+  return (
+    <div className="body scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>Operator</th>
+            <th>Id</th>
+          </tr>
+        </thead>
+        <tbody>
+          {chain.operators.map((o) => (
+            <tr key={o.id}>
+              <td className="wrap">{o.name}</td>
+              <td className="mono wrap">{o.id}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="answer">
+        {chain.parallelism} {chain.parallelism === 1 ? "subtask" : "subtasks"}, {count(chain.rows_in ?? 0)} rows in, {count(chain.rows_out ?? 0)} rows out
+      </p>
+    </div>
+  );
+}
+
+function ChainBox({ data, selected }: NodeProps<ChainNode>) {
+  const { chain } = data;
+  return (
+    <div className="node" style={selected ? { borderColor: "var(--accent)" } : undefined}>
+      <Handle type="target" position={Position.Left} />
+      <b>
+        <span>{chain.operators[0]?.kind.replace("_", " ")}</span>
+        <span>× {chain.parallelism}</span>
+      </b>
+      <ol>
+        {chain.operators.map((o) => (
+          <li key={o.id} title={o.name}>
+            {o.name}
+          </li>
+        ))}
+      </ol>
+      <div className="load" title={`busy ${percent(chain.busy)}, back-pressured ${percent(chain.back_pressured)}`}>
+        <span className="busy" style={{ width: percent(chain.busy) }} />
+        <span className="blocked" style={{ width: percent(chain.back_pressured) }} />
+      </div>
+      <Handle type="source" position={Position.Right} />
+    </div>
+  );
+}
+
+const nodeTypes = { chain: ChainBox };
+
+function percent(share: number | undefined): string {
+  return `${Math.round(100 * (share ?? 0))}%`;
+}
+
+function layout(plan: JobPlan | undefined): { nodes: ChainNode[]; edges: Edge[] } {
+  if (!plan) return { nodes: [], edges: [] };
+  const graph = new dagre.graphlib.Graph();
+  graph.setGraph({ rankdir: "LR", ranksep: 90, nodesep: 30 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  const height = (c: Chain) => 48 + 20 * c.operators.length;
+  plan.chains.forEach((c, i) => graph.setNode(String(i), { width: 232, height: height(c) }));
+  plan.edges.forEach((e) => graph.setEdge(String(e.from), String(e.to)));
+  dagre.layout(graph);
+  return {
+    nodes: plan.chains.map((chain, index) => {
+      const at = graph.node(String(index));
+      return { id: String(index), type: "chain", position: { x: at.x - 116, y: at.y - height(chain) / 2 }, data: { chain, index } };
+    }),
+    edges: plan.edges.map((e, i) => ({
+      id: String(i),
+      source: String(e.from),
+      target: String(e.to),
+      label: label(plan, e.from),
+      labelStyle: { fill: "var(--muted)", fontSize: 12 },
+      labelBgStyle: { fill: "var(--panel)" },
+      style: { stroke: "var(--line-strong)" },
+    })),
+  };
+}
+
+function label(plan: JobPlan, from: number): string {
+  const perSecond = plan.chains[from]?.rows_out_per_second;
+  return perSecond === undefined ? "" : `${rate(perSecond)} rows/s`;
+}

@@ -1,0 +1,147 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { Link, useNavigate, useParams, useSearchParams } from "react-router";
+import { get, type Job, jobPath } from "../api/client";
+import { bytes, count, millis, rate } from "../format";
+import { Notice } from "../parts/notice";
+import { Status } from "../parts/status";
+import { When } from "../parts/time";
+import { JobActs } from "./job-acts";
+import { JobCheckpoints } from "./job-checkpoints";
+import { JobEvents } from "./job-events";
+import { JobGraph } from "./job-graph";
+import { JobResult } from "./job-result";
+
+const tabs = [
+  ["overview", "Overview"],
+  ["checkpoints", "Checkpoints"],
+  ["events", "Events"],
+  ["sql", "SQL & settings"],
+] as const;
+
+/** JobPage answers: is it running, is it right, how do I get back to when it was? */
+export function JobPage() {
+  const { job: name = "" } = useParams();
+  const [params] = useSearchParams();
+  const navigate = useNavigate();
+  const tab = params.get("tab") ?? "overview";
+  const query = useQuery({ queryKey: ["job", name], queryFn: () => get<Job>(jobPath(name)) });
+  const job = query.data;
+  const rows = useRate(job?.rows_in, job?.attempt);
+  if (!job) return query.isPending ? <p className="answer">Reading…</p> : <Notice error={query.error} />;
+  return (
+    <>
+      <div className="head">
+        <h1>{job.name}</h1>
+        <Status value={job.status} />
+        <span className="grow" />
+        <JobActs job={job} onDeleted={() => void navigate("/")} />
+      </div>
+      <Answer job={job} rows={rows} />
+      {job.failure && (
+        <div className={job.status === "FAILED" ? "notice red" : "notice amber"}>
+          <b>{job.failure.reason}</b>: {job.failure.message}
+        </div>
+      )}
+      <div className="tabs" role="tablist">
+        {tabs.map(([id, title]) => (
+          <Link key={id} to={`?tab=${id}`} role="tab" aria-selected={tab === id} className={tab === id ? "active" : ""}>
+            {title}
+          </Link>
+        ))}
+      </div>
+      {tab === "overview" && (
+        <div className="stack">
+          <JobGraph job={job} />
+          <JobResult job={job} />
+        </div>
+      )}
+      {tab === "checkpoints" && <JobCheckpoints job={job} />}
+      {tab === "events" && <JobEvents job={job} />}
+      {tab === "sql" && <Settings job={job} />}
+    </>
+  );
+}
+
+function Answer({ job, rows }: { job: Job; rows: number | undefined }) {
+  const cp = job.last_checkpoint;
+  return (
+    <p className="answer">
+      {job.status === "RUNNING" ? (
+        <>
+          Running at <b>{rows === undefined ? "–" : rate(rows)}</b> rows/s, {count(job.rows_in)} rows in
+        </>
+      ) : (
+        <>
+          <b>{count(job.rows_in)}</b> rows in when last seen
+        </>
+      )}
+      {" · "}attempt {job.attempt}
+      {job.restored_from && job.restored_from !== "nothing" ? ` from ${job.restored_from}` : ""}
+      {" · "}
+      {cp ? (
+        <>
+          last checkpoint {cp.id}, <When at={cp.completed_at} />, {millis(cp.duration_ms)}, {bytes(cp.state_bytes)}
+        </>
+      ) : (
+        "no checkpoint yet"
+      )}
+    </p>
+  );
+}
+
+/** useRate turns a growing count into a rate per second over the last few readings. */
+function useRate(n: number | undefined, attempt: number | undefined): number | undefined {
+  const seen = useRef<{ t: number; n: number; attempt: number | undefined }[]>([]);
+  const [perSecond, setPerSecond] = useState<number>();
+  useEffect(() => {
+    if (n === undefined) return;
+    const list = seen.current;
+    const last = list[list.length - 1];
+    if (last && (last.attempt !== attempt || n < last.n)) list.length = 0;
+    if (last && last.n === n && performance.now() - last.t < 2500) return;
+    list.push({ t: performance.now(), n, attempt });
+    if (list.length > 5) list.shift();
+    const first = list[0]!;
+    const now = list[list.length - 1]!;
+    if (now.t > first.t) setPerSecond((now.n - first.n) / ((now.t - first.t) / 1000));
+  }, [n, attempt]);
+  return perSecond;
+}
+
+function Settings({ job }: { job: Job }) {
+  const rows: [string, string][] = [
+    ["Id", job.id],
+    ["Parallelism", `${job.parallelism} of at most ${job.max_parallelism}`],
+    ["Created", job.created_at],
+    ...Object.entries(job.checkpoint ?? {}).map(([k, v]): [string, string] => [`checkpoint.${k}`, String(v)]),
+    ...Object.entries(job.restart ?? {}).map(([k, v]): [string, string] => [`restart.${k}`, String(v)]),
+  ];
+  return (
+    <div className="stack">
+      <div className="panel">
+        <header>
+          <h2>SQL</h2>
+          <button className="link" onClick={() => void navigator.clipboard.writeText(job.sql)}>
+            Copy
+          </button>
+        </header>
+        <div className="body">
+          <pre>{job.sql}</pre>
+        </div>
+      </div>
+      <div className="panel scroll">
+        <table>
+          <tbody>
+            {rows.map(([name, value]) => (
+              <tr key={name}>
+                <td>{name}</td>
+                <td className="mono">{value}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,124 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useNavigate, useSearchParams } from "react-router";
+import { get, type Job } from "../api/client";
+import { bytes, count, millis } from "../format";
+import { Notice } from "../parts/notice";
+import { Status } from "../parts/status";
+import { When } from "../parts/time";
+
+const example = `curl -s ${location.origin}/v1/jobs -H 'content-type: application/json' \\
+  -d '{"name":"behaviors","sql":"SELECT behavior, COUNT(*) AS n FROM user_behavior GROUP BY behavior"}'`;
+
+type Key = "name" | "status" | "rows_in" | "attempt";
+
+/** JobsPage answers: is everything running? */
+export function JobsPage() {
+  const [params, setParams] = useSearchParams();
+  const [sort, setSort] = useState<{ key: Key; down: boolean } | undefined>();
+  const navigate = useNavigate();
+  const jobs = useQuery({ queryKey: ["jobs"], queryFn: () => get<{ jobs: Job[] }>("/v1/jobs?limit=500") });
+  const search = params.get("q") ?? "";
+  const all = jobs.data?.jobs ?? [];
+  const shown = all.filter((j) => `${j.name} ${j.status}`.toLowerCase().includes(search.toLowerCase()));
+  if (sort) {
+    const sign = sort.down ? -1 : 1;
+    shown.sort((a, b) => {
+      const x = a[sort.key] ?? 0;
+      const y = b[sort.key] ?? 0;
+      return sign * (x < y ? -1 : x > y ? 1 : 0);
+    });
+  }
+  const header = (key: Key, label: string, numeric = false) => (
+    <th className={numeric ? "num" : undefined} aria-sort={sort?.key === key ? (sort.down ? "descending" : "ascending") : undefined}>
+      <button onClick={() => setSort({ key, down: sort?.key === key ? !sort.down : numeric })}>
+        {label}
+        {sort?.key === key ? (sort.down ? " ↓" : " ↑") : ""}
+      </button>
+    </th>
+  );
+  return (
+    <>
+      <div className="head">
+        <h1>Jobs</h1>
+        <span className="grow" />
+        <input
+          type="search"
+          placeholder="Search"
+          aria-label="Search jobs"
+          value={search}
+          onChange={(e) => setParams(e.target.value ? { q: e.target.value } : {}, { replace: true })}
+        />
+        <Link className="act" to="/sql">
+          New job
+        </Link>
+      </div>
+      <p className="answer">{summary(all, jobs.isPending)}</p>
+      <Notice error={jobs.error} />
+      {jobs.data && all.length === 0 && (
+        <div className="panel empty">
+          <p>No job yet. This line starts one on the demo table:</p>
+          <pre>{example}</pre>
+        </div>
+      )}
+      {all.length > 0 && (
+        <div className="panel scroll">
+          <table>
+            <thead>
+              <tr>
+                {header("name", "Name")}
+                {header("status", "Status")}
+                {header("rows_in", "Rows in", true)}
+                <th>Last checkpoint</th>
+                {header("attempt", "Attempt", true)}
+                <th className="num">Parallelism</th>
+                <th>Started</th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((j) => (
+                <tr key={j.id} className="press" onClick={() => void navigate(`/jobs/${j.name}`)}>
+                  <td>
+                    <Link to={`/jobs/${j.name}`} title={j.name}>
+                      {j.name}
+                    </Link>
+                  </td>
+                  <td>
+                    <Status value={j.status} />
+                  </td>
+                  <td className="num">{count(j.rows_in)}</td>
+                  <td>
+                    {j.last_checkpoint ? (
+                      <>
+                        <When at={j.last_checkpoint.completed_at} /> · {millis(j.last_checkpoint.duration_ms)} · {bytes(j.last_checkpoint.state_bytes)}
+                      </>
+                    ) : (
+                      "–"
+                    )}
+                  </td>
+                  <td className="num">{j.attempt}</td>
+                  <td className="num">{j.parallelism}</td>
+                  <td>
+                    <When at={j.started_at} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </>
+  );
+}
+
+function summary(jobs: Job[], pending: boolean) {
+  if (pending) return "Reading…";
+  const n = (status: string) => jobs.filter((j) => j.status === status).length;
+  const troubled = n("FAILED") + n("RESTARTING");
+  return (
+    <>
+      <b>{n("RUNNING")}</b> of {jobs.length} {jobs.length === 1 ? "job is" : "jobs are"} running
+      {troubled > 0 ? `; ${n("FAILED")} failed, ${n("RESTARTING")} restarting.` : "."}
+    </>
+  );
+}

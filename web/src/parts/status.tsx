@@ -1,0 +1,20 @@
+const colours: Record<string, string> = {
+  RUNNING: "green",
+  FINISHED: "grey",
+  STOPPED: "grey",
+  CANCELED: "grey",
+  CREATED: "blue",
+  SCHEDULING: "blue",
+  STOPPING: "amber",
+  RESTARTING: "amber",
+  FAILED: "red",
+  completed: "green",
+  pending: "blue",
+  failed: "red",
+  aborted: "grey",
+};
+
+/** Status shows a job's or a checkpoint's status: colour, shape and word. */
+export function Status({ value }: { value: string }) {
+  return <span className={`status ${colours[value] ?? "grey"}`}>{value.toLowerCase()}</span>;
+}
