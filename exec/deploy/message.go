@@ -23,7 +23,6 @@ const (
 	KindChanges    = "changes"
 	KindRead       = "read"
 	KindCheckpoint = "checkpoint" // between servers: trigger at the holder of the lease
-	KindWake       = "wake"       // between servers: look at the job now
 )
 
 // A Header begins every message.
@@ -69,9 +68,8 @@ type Reply struct {
 
 // An Error is a refusal on the wire.
 type Error struct {
-	Kind    string        `json:"kind,omitempty"` // invalid, not_found, conflict, stale; empty: any other
-	Message string        `json:"message"`
-	Failure *weir.Failure `json:"failure,omitempty"`
+	Kind    string `json:"kind,omitempty"` // invalid, not_found, conflict, stale; empty: any other
+	Message string `json:"message"`
 }
 
 // sentinels are the words for the four sentinel errors on the wire.

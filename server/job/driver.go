@@ -119,7 +119,7 @@ func (d *driver) run(ctx context.Context) error {
 				queue = append(queue, more...)
 			}
 		}
-		if at := d.machine.wakeAt; !at.IsZero() {
+		if at := d.machine.wake(); !at.IsZero() {
 			timer.Reset(max(at.Sub(d.s.now()), time.Millisecond))
 		} else {
 			timer.Stop()

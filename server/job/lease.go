@@ -64,9 +64,12 @@ func (m *leaseMachine) answered(now, askedAt time.Time, lease *Lease) leaseDo {
 	return do
 }
 
-// next is when step is due.
+// next is when step is due; zero: not before the answer.
 func (m *leaseMachine) next() time.Time {
-	if m.asked || m.term != 0 && m.until.Before(m.askAt) {
+	switch {
+	case m.term == 0 && m.asked:
+		return time.Time{}
+	case m.asked, m.term != 0 && m.until.Before(m.askAt):
 		return m.until
 	}
 	return m.askAt

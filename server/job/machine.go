@@ -33,8 +33,8 @@ func (p phase) String() string {
 const commitRetry = 2 * time.Second
 
 // A machine decides for one job. It is pure: Step takes what happened and returns what
-// to do, in order; the driver does it and feeds the outcomes back as events. wakeAt
-// says when it wants a tick.
+// to do, in order; the driver does it and feeds the outcomes back as events. wake says
+// when it wants a tick.
 type machine struct {
 	job   weir.Job // the row as last read or written
 	need  int      // slots
@@ -52,6 +52,14 @@ type machine struct {
 	stuck   string               // why commits are open, as last told
 	restart restarts
 	discard func(weir.Status) bool // whether checkpoints end with the job
+}
+
+// wake is when the machine wants a tick; zero: it wants none.
+func (m *machine) wake() time.Time {
+	if m.phase == phaseBackoff || m.phase == phaseCommit {
+		return m.wakeAt
+	}
+	return time.Time{}
 }
 
 // An event is something that happened. Those of an attempt name it; events of another
@@ -250,7 +258,7 @@ func (m *machine) start(now time.Time, ev evStart, out *actions) {
 	case m.job.Desired == weir.DesiredCanceled || m.halted():
 		m.phase = phaseBackoff // heed ends it
 	default:
-		m.status(weir.StatusRestarting, m.job.Failure, out)
+		m.status(weir.StatusRestarting, &weir.Failure{Reason: "server_lost", Message: "another server has taken the job over: its tasks begin anew from its base"}, out)
 		m.next(now, now, out)
 	}
 }

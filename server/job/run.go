@@ -178,7 +178,11 @@ func (s *Service) lead(ctx context.Context) error {
 		case <-timer.C:
 		}
 		apply(m.step(s.now()))
-		timer.Reset(max(m.next().Sub(s.now()), time.Millisecond))
+		if next := m.next(); next.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(max(next.Sub(s.now()), time.Millisecond))
+		}
 	}
 	letGo()
 	err := g.Wait()

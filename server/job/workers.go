@@ -111,7 +111,7 @@ func (r *registry) heard(now time.Time, beat deploy.Heartbeat) (joined bool, dea
 		}
 		w = &workerState{}
 		r.workers[beat.Worker], joined = w, true
-	case w.lost == workerGone, w.lost == workerAgain:
+	case w.lost == workerGone, w.lost == workerAgain, w.lost == workerLeaving:
 		return false, nil // a late word of a process that has ended
 	case w.lost != "":
 		w.lost, joined = "", true // it was only silent

@@ -1,0 +1,133 @@
+package job
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir"
+)
+
+// leases is a metastore that has leases and no jobs.
+type leases struct {
+	Store
+	mu   sync.Mutex
+	now  func() time.Time
+	held Lease
+	away bool
+}
+
+func (l *leases) AcquireLease(_ context.Context, shard int, holder string, ttl time.Duration) (Lease, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.away:
+		return Lease{}, context.DeadlineExceeded
+	case l.held.Holder == holder && l.now().Before(l.held.Expires):
+		l.held.Expires = l.now().Add(ttl)
+	case !l.now().Before(l.held.Expires):
+		l.held = Lease{Shard: shard, Holder: holder, Term: l.held.Term + 1, Expires: l.now().Add(ttl)}
+	}
+	return l.held, nil
+}
+
+func (l *leases) ReleaseLease(_ context.Context, _ int, holder string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held.Holder == holder && !l.away {
+		l.held.Expires = l.now()
+	}
+	return nil
+}
+
+func (l *leases) Jobs(context.Context, JobFilter) ([]weir.Job, error) { return nil, nil }
+
+func (l *leases) cut(away bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = away
+}
+
+// nobody is a control that no worker answers.
+type nobody struct{}
+
+func (nobody) Request(context.Context, weir.WorkerID, string, []byte) ([]byte, error) {
+	return nil, weir.ErrNotFound
+}
+
+func (nobody) Serve(ctx context.Context, _ weir.WorkerID, _ string, _ func(context.Context, string, []byte) ([]byte, error)) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (nobody) Ping(context.Context, weir.WorkerID) (string, error) { return "", weir.ErrNotFound }
+func (nobody) Connected() bool                                     { return true }
+
+func (nobody) ServeReports(ctx context.Context, _ func(context.Context, string, []byte) ([]byte, error)) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (nobody) Heartbeats(ctx context.Context, _ func([]byte)) error {
+	<-ctx.Done()
+	return nil
+}
+
+// serve runs a server until stop is called.
+func serve(t *testing.T, store Store) (s *Service, stop func()) {
+	t.Helper()
+	s = New(Deps{Store: store, Control: nobody{}, Reports: nobody{}, Logger: slog.New(slog.DiscardHandler)}, Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	return s, func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func (s *Service) holds() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.loaded
+}
+
+// TestLead: an orderly end hands the lease over at once, a silent one after its time;
+// a server that cannot renew stops deciding before another can begin.
+func TestLead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &leases{now: time.Now}
+		s1, stop1 := serve(t, store)
+		time.Sleep(10 * time.Millisecond)
+		s2, stop2 := serve(t, store)
+		time.Sleep(5 * time.Second)
+		if !s1.holds() || s2.holds() {
+			t.Fatalf("holders: %v, %v; want the first server", s1.holds(), s2.holds())
+		}
+		stop1()
+		time.Sleep(1100 * time.Millisecond)
+		if !s2.holds() {
+			t.Fatal("the lease was let go, and nobody took it within a second")
+		}
+		s3, stop3 := serve(t, store)
+		time.Sleep(time.Second)
+		store.cut(true)
+		time.Sleep(3 * time.Second)
+		if s2.holds() {
+			t.Error("a server that could not renew for the lease's time still decides")
+		}
+		store.cut(false)
+		time.Sleep(3 * time.Second)
+		if s2.holds() == s3.holds() {
+			t.Errorf("holders: %v, %v; want one of them", s2.holds(), s3.holds())
+		}
+		stop2()
+		stop3()
+	})
+}
