@@ -70,7 +70,7 @@ func (a *attempt) send(ctx context.Context) {
 				a.log.Error("report refused", "err", err)
 			}
 		}
-		if ended && len(list) == 0 {
+		if ended {
 			return
 		}
 		select {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"weir"
 	"weir/checkpoint"
@@ -230,12 +231,19 @@ func (d *driver) save(ctx context.Context, name string) {
 	}
 }
 
-// trigger begins a checkpoint or savepoint and returns its id.
+// trigger begins a checkpoint or savepoint and returns its id. Right after the job
+// became RUNNING its coordinator may still be about to start.
 func (d *driver) trigger(ctx context.Context, req triggerRequest) (weir.CheckpointID, error) {
-	d.mu.Lock()
-	run := d.mu.run
-	d.mu.Unlock()
-	if run == nil {
+	var run *coordination
+	wctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := d.s.await(wctx, func() (bool, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		run = d.mu.run
+		return run != nil, nil
+	})
+	if err != nil {
 		return 0, fmt.Errorf("%w: job %s is between two attempts: try again", weir.ErrConflict, d.id)
 	}
 	if req.Savepoint {

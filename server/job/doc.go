@@ -1,2 +1,92 @@
-// Package job decides what runs where: one machine per job.
+// Package job decides what runs where. Each job has one machine (machine.go), pure,
+// and one driver that performs what it decides; a Service holds the lease under which
+// its drivers decide, and answers for jobs on any server.
+//
+//	Service ── lease ──▶ look: unsettled jobs ──▶ driver ── BeginAttempt, SetStatus ──▶ metastore
+//	   ▲                                        │  ▲  │
+//	   │ wish (SetDesired)                events │  │  ├── Deploy, Stop, Close, CommitOnly ──▶ workers
+//	 REST                                       ▼  │  │
+//	                                           machine └── checkpoint.Runner (one per attempt)
+//
+//	workers ── Heartbeat ──▶ registry ── deaths ──▶ drivers ◀── reports (running, failed, ack, …)
+//
+// # The life of a job
+//
+//	CREATED ─▶ SCHEDULING ─▶ RUNNING ─▶ FINISHED         all input worked off and committed
+//	               ▲            │ failure, worker lost
+//	               └ RESTARTING ┘─▶ FAILED               no restart helps, or is allowed
+//	RUNNING ─▶ STOPPING ─▶ STOPPED                       savepoint, then the end
+//	any ─▶ CANCELED
+//
+// SCHEDULING: an attempt has begun; its base is read, slots are reserved, tasks are
+// deployed. Where slots are missing the job waits there and its history names how many.
+// RUNNING: every task has said that it runs; the coordinator of checkpoints is started.
+//
+// What a user wants is a wish in the job's row (desired, the name of a stop's
+// savepoint), which any server records. The holder sees it at once if it recorded it
+// itself, else within Options.Poll. A stop without a name is a halt: the attempt ends
+// as STOPPED without a savepoint; a restore does that before it starts the job again.
+//
+// # Invariants
+//
+//	J1 Every status and attempt is written under (job, attempt, term); who meets
+//	   weir.ErrStale stops quietly. The lease only spares work: the fence decides.
+//	J2 An attempt starts from the base that BeginAttempt returned, and from nothing else.
+//	J3 A status that ends a job is written after no task of it runs, as far as living
+//	   workers tell, and after no commit is open (or its output was given up).
+//	J4 A job ends as FAILED at once where a restart cannot help: a fault of the input, a
+//	   snapshot that is gone. It never starts from nothing because its base is missing.
+//	J5 A stop whose savepoint fails is taken back: the job runs on. One that is under way
+//	   when its server, or a worker, dies is done again.
+//	J6 Placement follows from the workers' ids and free slots alone. The holder counts
+//	   slots; what workers say of them is for display.
+//	J7 A word of another attempt than the current one changes nothing.
+//
+// # Open commits
+//
+// A decided checkpoint's output may not be visible yet when its attempt ends. A restart
+// leaves it to the next attempt, whose sinks find it in their state. An end waits for
+// it: one worker opens each sink with the segments in that checkpoint's manifest, has it
+// commit, and closes it (CommitOnly); the segments' identities make that harmless if the
+// sinks had done it. While it cannot be done the job is STOPPING, its history says why,
+// and it is tried every two seconds. Cancel with abandon_output closes the commits as
+// they are.
+//
+// # A new holder
+//
+// A server that dies keeps the lease until it expires (3 s). The next one takes every
+// unsettled job over by its row: a job that had an attempt gets a new one, from its
+// base, and the attempt it had is ended on the workers (by the new Deploy, and by Stop
+// for those that report an attempt that is over). Tasks run on until then. Counters of
+// a restart strategy begin anew. For the first 1.2 s of a server, jobs that it took over
+// wait until every worker could be heard, so that they are spread over all of them.
+// With several servers the others forward triggers to the holder by name.
+//
+// # Death of a worker
+//
+// workers.go judges, in this order of speed: whoever started it says that its process
+// ended (WorkerExited); it says that it leaves; a heartbeat or an answered ping has
+// another incarnation; a ping finds nobody under its name twice, 150 ms apart; it is
+// silent for 5 s while others are heard, or for 60 s. Nobody is judged while our own
+// connection is down.
+//
+// # Goroutines
+//
+// Service.Run owns five: heartbeats, reports, commands of other servers, the watch over
+// workers (and its pings), the lease. The lease owns hold while it has it, and hold one
+// per job: driver.run. A driver owns those of its actions that wait: reading a manifest,
+// deploying, ending, the coordinator. A driver never blocks whoever posts an event.
+//
+// # Failures
+//
+// The metastore away: a driver repeats what it has to write until it is written or
+// stale; tasks and checkpoints' uploads go on; no decision is made. A driver that meets
+// what it does not expect ends with an error, and the next look begins another from the
+// row. Deleting a job's objects is tried once; what stays is logged.
+//
+// # Testing
+//
+// testdata/job, place, lease and workers are scripts over the pure parts. lead_test.go
+// runs servers in virtual time. integration_test.go runs servers and workers of jobtest
+// over a real NATS server and SQLite: workers and servers killed, exact answers.
 package job

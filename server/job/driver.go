@@ -38,9 +38,10 @@ type driver struct {
 	eventC  chan struct{} // room for one: events are there
 
 	// The loop's own: what the attempt started works under work, which cancel ends.
-	work   context.Context
-	cancel context.CancelFunc
-	taken  bool // nothing was placed yet, and an earlier holder had placed the job
+	work    context.Context
+	cancel  context.CancelFunc
+	resumed time.Time // when it last took a stop back
+	taken   bool      // nothing was placed yet, and an earlier holder had placed the job
 
 	mu struct {
 		sync.Mutex
@@ -106,11 +107,15 @@ func (d *driver) run(ctx context.Context) error {
 	defer timer.Stop()
 	for {
 		for len(queue) > 0 {
-			if stale, ok := queue[0].(evStale); ok && stale.Attempt == d.machine.job.Attempt {
-				return fmt.Errorf("job %s: %w", d.id, weir.ErrStale)
-			}
-			acts := d.machine.step(d.s.now(), queue[0])
+			ev := queue[0]
 			queue = queue[1:]
+			if skip, err := d.outdated(ev); skip || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			acts := d.machine.step(d.s.now(), ev)
 			for _, act := range acts {
 				more, done, err := d.do(ctx, act)
 				if done || err != nil {
@@ -133,6 +138,21 @@ func (d *driver) run(ctx context.Context) error {
 			queue = []event{evTick{}}
 		}
 	}
+}
+
+// outdated reports whether an event says what is not so any more: a wish that was read
+// before this driver wrote one itself. A newer owner of the attempt is an error.
+func (d *driver) outdated(ev event) (bool, error) {
+	switch ev := ev.(type) {
+	case evWished:
+		return !ev.ReadAt.After(d.resumed), nil
+	case evStale:
+		if ev.Attempt == d.machine.job.Attempt {
+			return false, fmt.Errorf("job %s: %w", d.id, weir.ErrStale)
+		}
+		return true, nil
+	}
+	return false, nil
 }
 
 // begin takes the job over from whoever drove it before, and makes its machine.
@@ -303,6 +323,7 @@ func (d *driver) resume(ctx context.Context) error {
 		_, err := d.s.deps.Store.SetDesired(ctx, d.id, alive(), Wish{Desired: weir.DesiredRunning})
 		return err
 	})
+	d.resumed = d.s.now()
 	if errors.Is(err, weir.ErrConflict) {
 		return nil
 	}

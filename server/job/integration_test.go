@@ -457,3 +457,40 @@ func TestTriggerAtOtherServer(t *testing.T) {
 	}
 	finished(t, c, s2, "counts")
 }
+
+func TestCancelDeletesCheckpoints(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	ctx := context.Background()
+	spec := c.Spec("counts", counts, 2)
+	spec.Checkpoint = json.RawMessage(`{"interval":"100ms","retention":"delete_on_cancellation"}`)
+	j, err := s.Submit(ctx, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	completed(t, c, "counts")
+	r, err := s.TriggerSavepoint(ctx, "counts", "kept", 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Cancel(ctx, "counts", false); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(s, "counts", weir.StatusCanceled)
+	c.Until("the checkpoints are deleted", func(ctx context.Context) bool {
+		var manifests []string
+		err := c.Blobs.List(ctx, checkpoint.JobPrefix(j.ID), func(key string, _ int64) bool {
+			if strings.HasSuffix(key, "/manifest") {
+				manifests = append(manifests, key)
+			}
+			return true
+		})
+		return err == nil && slices.Equal(manifests, []string{checkpoint.ManifestKey(j.ID, r.ID)})
+	})
+	if _, err := s.Start(ctx, "counts", job.StartRequest{From: "savepoint:kept"}); err != nil {
+		t.Fatal(err)
+	}
+	finished(t, c, s, "counts")
+}

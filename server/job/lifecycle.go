@@ -291,11 +291,12 @@ func (s *Service) delete(ctx context.Context, idOrName string, abandon bool) err
 	}
 	fence := weir.Fence{Job: j.ID, Attempt: j.Attempt, Term: j.Term}
 	c := checkpoint.NewCollector(s.deps.Checkpoints, s.deps.Blobs, fence, s.deps.Logger)
-	if err := c.Collect(ctx, 0); err != nil {
-		return fmt.Errorf("job %q is deleted; some of its objects stay: %w", j.Name, err)
+	err = c.Collect(ctx, 0)
+	if err == nil {
+		err = c.Purge(ctx)
 	}
-	if err := c.Purge(ctx); err != nil {
-		return fmt.Errorf("job %q is deleted; some of its objects stay: %w", j.Name, err)
+	if err != nil {
+		s.deps.Logger.Warn("job deleted, some of its objects stay", "job", j.ID, "err", err)
 	}
 	return nil
 }

@@ -70,9 +70,11 @@ type (
 	// evStart is the first event. Saved: the base is the savepoint that the stop in the
 	// job's row asked for.
 	evStart struct{ Saved bool }
-	// evWished: the row was read again; its Desired, StopSavepoint, Base and
-	// Parallelism count.
-	evWished struct{ Job weir.Job }
+	// evWished: the row was read again at a time; its Desired and StopSavepoint count.
+	evWished struct {
+		Job    weir.Job
+		ReadAt time.Time
+	}
 	// evBegun: the attempt is recorded.
 	evBegun struct{ Job weir.Job }
 	// evLoaded: the snapshot is read (or there is none), for tasks in slots; or it

@@ -56,7 +56,7 @@ func (s *jobScript) run(t *testing.T, d *datadriven.TestData) string {
 		if len(d.CmdArgs) > 1 {
 			j.StopSavepoint = d.CmdArgs[1].Key
 		}
-		ev = evWished{j}
+		ev = evWished{Job: j}
 	case "begun":
 		j := s.m.job
 		j.Attempt, j.Status = attemptOf(j.Attempt.Number+1), weir.StatusScheduling

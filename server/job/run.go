@@ -240,6 +240,7 @@ func (s *Service) hold(ctx context.Context, holding *sync.Mutex, term int64) err
 // look reads the unsettled jobs: those without a driver get one, the others' drivers
 // hear of the row.
 func (s *Service) look(ctx context.Context, g *errgroup.Group, term int64) {
+	readAt := s.now()
 	jobs, err := s.deps.Store.Jobs(ctx, JobFilter{Unsettled: true})
 	if err != nil {
 		if ctx.Err() == nil {
@@ -260,7 +261,7 @@ func (s *Service) look(ctx context.Context, g *errgroup.Group, term int64) {
 		case begin:
 			g.Go(func() error { return s.drive(ctx, d) })
 		case d != nil:
-			d.post(evWished{j})
+			d.post(evWished{Job: j, ReadAt: readAt})
 		}
 	}
 	s.mu.Lock()
@@ -279,14 +280,13 @@ func (s *Service) drive(ctx context.Context, d *driver) error {
 	delete(s.mu.reserved, d.id)
 	s.mu.Unlock()
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, err == nil:
 	case errors.Is(err, weir.ErrStale):
 		log.Info("a newer owner of the job exists")
-	case err != nil:
-		log.Error("job could not be driven, tried again", "err", err)
 	default:
-		s.broadcast(evSlots{})
+		log.Error("job could not be driven, tried again", "err", err)
 	}
+	s.broadcast(evSlots{})
 	return nil
 }
 
