@@ -65,7 +65,7 @@ func freeAddress(t *testing.T) string {
 func (c *cluster) storage() string { return "file://" + filepath.Join(c.dir, "objects") }
 
 func (c *cluster) startServer() {
-	c.server = start(c.t, "server", c.dir, "server", "--metastore", c.metastore, "--nats", c.nats, "--storage", c.storage(), "--listen", c.listen)
+	c.server = start(c.t, "server", c.dir, "server", "--metastore", c.metastore, "--nats", c.nats, "--storage", c.storage(), "--listen", c.listen, "--files", c.dir)
 	until(c.t, 20*time.Second, "the server is ready", func() bool { return c.api.do("GET", "/readyz", nil, nil) == http.StatusOK })
 }
 

@@ -19,29 +19,33 @@ func TestOneClearLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	t.Cleanup(func() { taken.Close() })
 	dir := t.TempDir()
 	storage := "file://" + filepath.Join(dir, "objects")
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	nowhere := freeAddress(t)
+	nowhere, metastore := freeAddress(t), "sqlite:"+filepath.Join(dir, "m.db")
+	if _, errs, code := weir(t, dir, "", "migrate", "--metastore", metastore); code != 0 {
+		t.Fatal(errs)
+	}
 	for _, c := range []struct {
 		name string
 		args []string
 		code int
 		says string // a regular expression
 	}{
-		{"no such verb", []string{"jump"}, 1, `unknown command "jump"`},
+		{"no such verb", []string{"jump"}, 2, `unknown command "jump"`},
 		{"no such flag", []string{"up", "--jump"}, 2, `unknown flag: --jump`},
 		{"an argument too few", []string{"job", "show"}, 2, `accepts 1 arg`},
 		{"a taken port", []string{"up", "--data", filepath.Join(dir, "d1"), "--listen", taken.Addr().String()}, 1, regexp.QuoteMeta(taken.Addr().String()) + ` is in use`},
 		{"a public address", []string{"up", "--data", filepath.Join(dir, "d2"), "--listen", "0.0.0.0:0"}, 1, `not a loopback address.*--insecure`},
 		{"a folder that is a file", []string{"up", "--data", file, "--listen", "127.0.0.1:0"}, 1, `not a directory`},
 		{"a missing files folder", []string{"up", "--data", filepath.Join(dir, "d3"), "--files", filepath.Join(dir, "none"), "--listen", "127.0.0.1:0"}, 1, `none: not a folder`},
-		{"NATS away, server", []string{"server", "--metastore", "sqlite:" + filepath.Join(dir, "m.db"), "--nats", "nats://" + nowhere, "--storage", storage, "--listen", "127.0.0.1:0"}, 1, `(?i)nats.*` + regexp.QuoteMeta(nowhere)},
+		{"NATS away, server", []string{"server", "--metastore", metastore, "--nats", "nats://" + nowhere, "--storage", storage, "--listen", "127.0.0.1:0"}, 1, `(?i)nats.*` + regexp.QuoteMeta(nowhere)},
 		{"NATS away, worker", []string{"worker", "--nats", "nats://" + nowhere, "--storage", storage, "--data", filepath.Join(dir, "w")}, 1, `(?i)nats.*` + regexp.QuoteMeta(nowhere)},
+		{"no schema", []string{"server", "--metastore", "sqlite:" + filepath.Join(dir, "none.db"), "--nats", "nats://" + nowhere, "--storage", storage, "--listen", "127.0.0.1:0"}, 1, `weir migrate`},
 		{"PostgreSQL away", []string{"migrate", "--metastore", "postgres://weir:S3cret@" + nowhere + "/weir"}, 1, `(?i)postgres.*` + regexp.QuoteMeta(nowhere)},
 		{"a metastore of another kind", []string{"migrate", "--metastore", "mysql://x"}, 1, `mysql`},
 		{"storage of another kind", []string{"worker", "--nats", "nats://" + nowhere, "--storage", "ftp://x", "--data", filepath.Join(dir, "w")}, 1, `ftp`},

@@ -187,8 +187,9 @@ type (
 			Name string `json:"name"`
 			Type string `json:"type"`
 		} `json:"columns"`
-		Rows []json.RawMessage `json:"rows"`
-		Next string            `json:"next"`
+		Rows  []json.RawMessage `json:"rows"`
+		Total int64             `json:"total"`
+		Next  string            `json:"next"`
 	}
 )
 

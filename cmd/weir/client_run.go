@@ -21,7 +21,7 @@ const (
 	sayEvery      = 5 * time.Second // a plain progress line, where there is no terminal
 	liveRows      = 20              // rows of the result shown while the job runs
 	stopTimeout   = 60 * time.Second
-	pageOfResults = 1000
+	pageOfResults = 10_000 // a result that fits one page is printed in order
 )
 
 // runFlags are the flags of weir run.
@@ -167,8 +167,15 @@ func (f *runFlags) printResult(ctx context.Context, c *client, job jobView, stdo
 	if !job.HasResult {
 		return nil
 	}
-	var all resultView
-	path := jobPath(job.ID, fmt.Sprintf("/results?limit=%d", pageOfResults))
+	var probe, all resultView
+	if err := c.do(ctx, "GET", jobPath(job.ID, "/results?limit=1"), nil, &probe); err != nil {
+		return err
+	}
+	q := url.Values{"limit": {fmt.Sprint(pageOfResults)}}
+	if probe.Total <= pageOfResults {
+		q.Set("order_by", probe.order())
+	}
+	path := jobPath(job.ID, "/results?"+q.Encode())
 	var printErr error
 	err := eachPage(ctx, c, path, func(p *resultView) string { return p.Next }, func(p *resultView) {
 		if f.output == "json" {
@@ -182,6 +189,18 @@ func (f *runFlags) printResult(ctx context.Context, c *client, job jobView, stdo
 		return err
 	}
 	return all.print(stdout)
+}
+
+// order names all columns, so that a small result comes out the same each time. A
+// name that the parameter could not carry is left out.
+func (r resultView) order() string {
+	var names []string
+	for _, c := range r.Columns {
+		if !strings.ContainsAny(c.Name, ", -\"") {
+			names = append(names, c.Name)
+		}
+	}
+	return strings.Join(names, ",")
 }
 
 // printChanges prints each change of the result as one JSON object a line, until the

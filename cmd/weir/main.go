@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"weir"
 )
 
 // version is set by the linker of a release.
@@ -42,9 +44,19 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		fmt.Fprintf(stderr, "weir: %s\n", strings.TrimSuffix(err.Error(), ": usage"))
 		return 2
 	default:
-		fmt.Fprintf(stderr, "weir: %v\n", err)
+		fmt.Fprintf(stderr, "weir: %s\n", plain(err))
 		return 1
 	}
+}
+
+// plain gives an error's text without the names of the sentinels, which are for
+// programs.
+func plain(err error) string {
+	text := err.Error()
+	for _, s := range []error{weir.ErrInvalid, weir.ErrNotFound, weir.ErrConflict} {
+		text = strings.TrimPrefix(text, s.Error()+": ")
+	}
+	return text
 }
 
 func newRoot() *cobra.Command {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,17 +123,19 @@ func lexically(files []string) func(string) error {
 			}
 		}
 		if len(files) == 0 {
-			return fmt.Errorf("%w: path %s: no folder is open to file tables; start the server and the workers with --files DIR", weir.ErrInvalid, path)
+			return fmt.Errorf("path %s: no folder is open to file tables; start the server and the workers with --files DIR", path)
 		}
-		return fmt.Errorf("%w: path %s is below no folder of --files %v", weir.ErrInvalid, path, files)
+		return fmt.Errorf("path %s is below no folder of --files %s", path, strings.Join(files, ", "))
 	}
 }
 
 // located checks paths on this machine.
 func located(files []string) func(string) error {
 	return func(path string) error {
-		_, err := exec.Locate(files, path)
-		return err
+		if _, err := exec.Locate(files, path); err != nil {
+			return errors.New(plain(err))
+		}
+		return nil
 	}
 }
 

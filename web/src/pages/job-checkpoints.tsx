@@ -151,7 +151,7 @@ function Detail({ job, id }: { job: Job; id: number }) {
   const longest = Math.max(0.001, ...all.map(span));
   const slowest = all.reduce((a, b) => (span(b) > span(a) ? b : a));
   return (
-    <>
+    <div className="scroll">
       <p className="key">
         <span>
           <i style={{ background: "var(--grey)", opacity: 0.5 }} />
@@ -224,6 +224,6 @@ function Detail({ job, id }: { job: Job; id: number }) {
           )}
         </tbody>
       </table>
-    </>
+    </div>
   );
 }
