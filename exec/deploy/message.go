@@ -51,7 +51,7 @@ func Encode(m Message) []byte {
 // weir.ErrInvalid: damaged bytes, or a version this build does not know.
 func Decode(body []byte, m Message) error {
 	if err := json.Unmarshal(body, m); err != nil {
-		return fmt.Errorf("%w: message %T: %v", weir.ErrInvalid, m, err)
+		return fmt.Errorf("%w: message %T: %w", weir.ErrInvalid, m, err)
 	}
 	if v := m.version(); v != Version {
 		return fmt.Errorf("%w: message %T has version %d, this build reads %d: run servers and workers of one version", weir.ErrInvalid, m, v, Version)

@@ -39,37 +39,55 @@ func messages() map[string]deploy.Message {
 	report := deploy.Report{Header: head, Worker: "w1", Incarnation: "00ff", Job: job, Attempt: attempt}
 	with := func(set func(*deploy.Report)) deploy.Report { r := report; set(&r); return r }
 	return map[string]deploy.Message{
-		"deploy": deploy.Deploy{Header: head, Job: job, Attempt: attempt, Term: 5, Graph: graph, Parallelism: 2, MaxParallelism: 8,
+		"deploy": deploy.Deploy{
+			Header: head, Job: job, Attempt: attempt, Term: 5, Graph: graph, Parallelism: 2, MaxParallelism: 8,
 			Restored: 4, RestoredJob: job, Placement: placed, Lists: lists,
-			Tasks: []deploy.Task{{Task: task, Ended: true, Keyed: []deploy.Keyed{{Operator: "agg", Handles: []checkpoint.Handle{handle}}}}}},
-		"trigger": deploy.Trigger{Header: head, Tasks: []weir.TaskID{{}}, Trigger: checkpoint.Trigger{Job: job, Attempt: attempt, Checkpoint: 6,
-			At: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), Base: 4}},
+			Tasks: []deploy.Task{{Task: task, Ended: true, Keyed: []deploy.Keyed{{Operator: "agg", Handles: []checkpoint.Handle{handle}}}}},
+		},
+		"trigger": deploy.Trigger{Header: head, Tasks: []weir.TaskID{{}}, Trigger: checkpoint.Trigger{
+			Job: job, Attempt: attempt, Checkpoint: 6,
+			At: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), Base: 4,
+		}},
 		"commit":      deploy.Commit{Header: head, Job: job, Attempt: attempt, Checkpoint: 6, Tasks: []weir.TaskID{task}},
 		"close":       deploy.Close{Header: head, Job: job, Attempt: attempt},
 		"stop":        deploy.Stop{Header: head, Job: job, Attempt: attempt},
 		"commit_only": deploy.CommitOnly{Header: head, Job: job, Attempt: attempt, Checkpoint: 6, Graph: graph, Lists: lists},
 		"results":     deploy.Results{Header: head, Job: job, Attempt: attempt, Parts: placed, Query: query},
-		"results_of_a_snapshot": deploy.Results{Header: head, Job: job, Attempt: attempt, Query: deploy.Query{Limit: 1},
-			Snapshot: &deploy.Snapshot{Operator: plan.Operator{ID: "res", Kind: plan.Result, Schema: []plan.Column{}, Result: &plan.ResultSpec{Keys: []int{0}, Show: []int{0}}},
-				Input: []plan.Column{{Name: "k", NotNull: true}}, MaxParallelism: 8, Handles: []checkpoint.Handle{handle}}},
+		"results_of_a_snapshot": deploy.Results{
+			Header: head, Job: job, Attempt: attempt, Query: deploy.Query{Limit: 1},
+			Snapshot: &deploy.Snapshot{
+				Operator: plan.Operator{ID: "res", Kind: plan.Result, Schema: []plan.Column{}, Result: &plan.ResultSpec{Keys: []int{0}, Show: []int{0}}},
+				Input:    []plan.Column{{Name: "k", NotNull: true}}, MaxParallelism: 8, Handles: []checkpoint.Handle{handle},
+			},
+		},
 		"page":    deploy.Page{Header: head, Rows: []json.RawMessage{row}, Next: []byte{3}, Total: 12},
 		"changes": deploy.Changes{Header: head, Job: job, Attempt: attempt, Parts: placed, Since: []uint64{1 << 40}, Limit: 100},
-		"changes_page": deploy.ChangesPage{Header: head, Rows: []deploy.Change{{Op: "-U", Row: row}}, Since: []uint64{1<<40 + 1}, Full: true, More: true,
-			Truncated: true},
+		"changes_page": deploy.ChangesPage{
+			Header: head, Rows: []deploy.Change{{Op: "-U", Row: row}}, Since: []uint64{1<<40 + 1}, Full: true, More: true,
+			Truncated: true,
+		},
 		"read": deploy.Read{Header: head, Job: job, Attempt: attempt, Tasks: []weir.TaskID{task}, Query: query, Changes: true, Since: []uint64{7}},
-		"parts": deploy.Parts{Header: head, Parts: []deploy.Part{{Task: task, Rows: []deploy.Row{{Op: "+I", Row: row, Sort: []byte{9}}}, Total: 1, Version: 8,
-			Full: true, More: true}}},
+		"parts": deploy.Parts{Header: head, Parts: []deploy.Part{{
+			Task: task, Rows: []deploy.Row{{Op: "+I", Row: row, Sort: []byte{9}}}, Total: 1, Version: 8,
+			Full: true, More: true,
+		}}},
 		"report_ack": with(func(r *deploy.Report) {
-			r.Ack = &checkpoint.Ack{Version: 1, Job: job, Attempt: attempt, Task: task, Checkpoint: 6, Worker: "w1",
-				Snapshot: &checkpoint.TaskSnapshot{Task: task, Operators: []checkpoint.OperatorSnapshot{}, Commits: true}, Timing: checkpoint.Timing{UploadMS: 1.5}}
+			r.Ack = &checkpoint.Ack{
+				Version: 1, Job: job, Attempt: attempt, Task: task, Checkpoint: 6, Worker: "w1",
+				Snapshot: &checkpoint.TaskSnapshot{Task: task, Operators: []checkpoint.OperatorSnapshot{}, Commits: true}, Timing: checkpoint.Timing{UploadMS: 1.5},
+			}
 		}),
 		"report_runs":      with(func(r *deploy.Report) { r.Status = &deploy.TaskStatus{Task: task} }),
 		"report_failed":    with(func(r *deploy.Report) { r.Status = &deploy.TaskStatus{Task: task, Failure: failure, Restart: true} }),
 		"report_ended":     with(func(r *deploy.Report) { r.Ended = &task }),
 		"report_committed": with(func(r *deploy.Report) { r.Committed = &deploy.Committed{Task: task, Checkpoint: 6} }),
-		"heartbeat": deploy.Heartbeat{Header: head, Worker: "w1", Incarnation: "00ff", PID: 42, Host: "h", Slots: 4, UsedSlots: 1, Leaving: true,
-			Attempts: []deploy.Running{{Job: job, Attempt: attempt, Tasks: []deploy.TaskStats{{Task: task, RowsIn: 5, RowsOut: 4, Busy: 0.5, Blocked: 0.25,
-				Ended: true, Watermark: 1000, State: 77}}}}},
+		"heartbeat": deploy.Heartbeat{
+			Header: head, Worker: "w1", Incarnation: "00ff", PID: 42, Host: "h", Slots: 4, UsedSlots: 1, Leaving: true,
+			Attempts: []deploy.Running{{Job: job, Attempt: attempt, Tasks: []deploy.TaskStats{{
+				Task: task, RowsIn: 5, RowsOut: 4, Busy: 0.5, Blocked: 0.25,
+				Ended: true, Watermark: 1000, State: 77,
+			}}}},
+		},
 	}
 }
 

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"weir"
@@ -144,8 +145,8 @@ func (w *Worker) commit(m deploy.Commit) error {
 // close ends the tasks of a finished attempt and waits for them.
 func (w *Worker) close(ctx context.Context, m deploy.Close) error {
 	a, err := w.find(m.Job, m.Attempt)
-	if err != nil {
-		return nil // closed and stopped before
+	if errors.Is(err, weir.ErrStale) {
+		return nil // it was closed and stopped before
 	}
 	a.close()
 	return wait(ctx, a.idleC)

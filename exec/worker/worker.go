@@ -106,16 +106,9 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) beat(ctx context.Context) error {
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
-	failed := false
+	reached := true
 	for {
-		err := w.cfg.Control.Heartbeat(ctx, deploy.Encode(w.heartbeat()))
-		if ctx.Err() != nil {
-			return nil
-		}
-		if bad := err != nil; bad != failed {
-			failed = bad
-			w.cfg.Logger.Info("heartbeats", "worker", w.cfg.ID, "reach_nats", !bad, "err", err)
-		}
+		reached = w.sayAlive(ctx, reached)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -123,6 +116,15 @@ func (w *Worker) beat(ctx context.Context) error {
 		case <-w.kickC:
 		}
 	}
+}
+
+// sayAlive sends one heartbeat; it logs when NATS can be reached no more, or again.
+func (w *Worker) sayAlive(ctx context.Context, before bool) (reached bool) {
+	err := w.cfg.Control.Heartbeat(ctx, deploy.Encode(w.heartbeat()))
+	if reached = err == nil; reached != before && ctx.Err() == nil {
+		w.cfg.Logger.Info("heartbeats", "worker", w.cfg.ID, "reach_nats", reached, "err", err)
+	}
+	return reached
 }
 
 // leave says that the worker takes no more tasks, so that its jobs go on elsewhere at

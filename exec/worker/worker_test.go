@@ -122,8 +122,10 @@ func start(t *testing.T) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := worker.New(worker.Config{ID: "w1", Slots: 4, Control: h.c, Network: network{net}, Blobs: h.blobs,
-		Openers: exec.Openers{Source: source.Open, Operator: op.Open, Sink: sink.Open}, Files: []string{h.dir}, Logger: slog.New(slog.DiscardHandler)})
+	w := worker.New(worker.Config{
+		ID: "w1", Slots: 4, Control: h.c, Network: network{net}, Blobs: h.blobs,
+		Openers: exec.Openers{Source: source.Open, Operator: op.Open, Sink: sink.Open}, Files: []string{h.dir}, Logger: slog.New(slog.DiscardHandler),
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { net.Run(ctx) })
@@ -185,8 +187,10 @@ func (h *harness) deployment(attempt int64, sql string) deploy.Deploy {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	m := deploy.Deploy{Header: deploy.Head(), Job: jobID, Attempt: weir.AttemptID{Number: attempt, Tag: "x"}, Graph: *r.Graph, Parallelism: 2,
-		MaxParallelism: r.Graph.MaxParallelism}
+	m := deploy.Deploy{
+		Header: deploy.Head(), Job: jobID, Attempt: weir.AttemptID{Number: attempt, Tag: "x"}, Graph: *r.Graph, Parallelism: 2,
+		MaxParallelism: r.Graph.MaxParallelism,
+	}
 	for _, t := range checkpoint.TasksOf(m.Graph, m.Parallelism) {
 		m.Tasks = append(m.Tasks, deploy.Task{Task: t.ID})
 		m.Placement = append(m.Placement, deploy.Placed{Task: t.ID, Worker: "w1"})
@@ -290,8 +294,10 @@ func TestCheckpointCloseRead(t *testing.T) {
 	var live []string
 	for after := []byte(nil); ; {
 		var page deploy.Page
-		body := h.must(deploy.KindResults, deploy.Results{Header: deploy.Head(), Job: jobID, Attempt: m.Attempt, Parts: parts,
-			Query: deploy.Query{Limit: 2, OrderBy: []deploy.Order{{Column: "k", Desc: true}}, After: after}})
+		body := h.must(deploy.KindResults, deploy.Results{
+			Header: deploy.Head(), Job: jobID, Attempt: m.Attempt, Parts: parts,
+			Query: deploy.Query{Limit: 2, OrderBy: []deploy.Order{{Column: "k", Desc: true}}, After: after},
+		})
 		if err := deploy.Decode(body, &page); err != nil {
 			t.Fatal(err)
 		}
@@ -312,8 +318,10 @@ func TestCheckpointCloseRead(t *testing.T) {
 	ops := m.Graph.Chains[last].Operators
 	i := len(ops) - 1
 	var page deploy.Page
-	body := h.must(deploy.KindResults, deploy.Results{Header: deploy.Head(), Job: jobID, Query: deploy.Query{Limit: 10, OrderBy: []deploy.Order{{Column: "k", Desc: true}}},
-		Snapshot: &deploy.Snapshot{Operator: ops[i], Input: ops[i-1].Schema, MaxParallelism: m.MaxParallelism, Handles: handles}})
+	body := h.must(deploy.KindResults, deploy.Results{
+		Header: deploy.Head(), Job: jobID, Query: deploy.Query{Limit: 10, OrderBy: []deploy.Order{{Column: "k", Desc: true}}},
+		Snapshot: &deploy.Snapshot{Operator: ops[i], Input: ops[i-1].Schema, MaxParallelism: m.MaxParallelism, Handles: handles},
+	})
 	if err := deploy.Decode(body, &page); err != nil {
 		t.Fatal(err)
 	}
@@ -342,8 +350,10 @@ func TestFailures(t *testing.T) {
 	h.must(deploy.KindDeploy, missing)
 	lost := h.deployment(3, five)
 	lost.Restored, lost.Tasks = 7, lost.Tasks[2:] // without the sources, whose splits would be missing
-	lost.Tasks[0].Keyed = []deploy.Keyed{{Operator: lost.Graph.Chains[1].Operators[0].ID,
-		Handles: []checkpoint.Handle{{Object: "job/gone", Size: 1, KeyGroups: weir.KeyGroupRange{End: 1024}}}}}
+	lost.Tasks[0].Keyed = []deploy.Keyed{{
+		Operator: lost.Graph.Chains[1].Operators[0].ID,
+		Handles:  []checkpoint.Handle{{Object: "job/gone", Size: 1, KeyGroups: weir.KeyGroupRange{End: 1024}}},
+	}}
 	h.until("the missing file is reported", func(r []deploy.Report, _ deploy.Heartbeat) bool { _, failed := statuses(r, 2); return failed == 1 })
 	h.must(deploy.KindDeploy, lost)
 	h.until("the missing object is reported", func(r []deploy.Report, _ deploy.Heartbeat) bool { _, failed := statuses(r, 3); return failed == 1 })

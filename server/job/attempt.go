@@ -237,7 +237,7 @@ func (d *driver) trigger(ctx context.Context, req triggerRequest) (weir.Checkpoi
 	var run *coordination
 	wctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_, err := d.s.await(wctx, func() (bool, error) {
+	err := d.s.await(wctx, func() (bool, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		run = d.mu.run
@@ -261,7 +261,7 @@ type tasks struct {
 
 // Trigger tells the source tasks to begin a checkpoint.
 func (t *tasks) Trigger(ctx context.Context, tr checkpoint.Trigger, targets []weir.TaskID) error {
-	return t.each(ctx, targets, func(w weir.WorkerID, mine []weir.TaskID) error {
+	return t.each(targets, func(w weir.WorkerID, mine []weir.TaskID) error {
 		_, err := t.d.s.ask(ctx, w, deploy.KindTrigger, deploy.Trigger{Header: deploy.Head(), Trigger: tr, Tasks: mine})
 		return err
 	})
@@ -269,14 +269,14 @@ func (t *tasks) Trigger(ctx context.Context, tr checkpoint.Trigger, targets []we
 
 // Notify asks sink tasks to commit.
 func (t *tasks) Notify(ctx context.Context, id weir.CheckpointID, targets []weir.TaskID) error {
-	return t.each(ctx, targets, func(w weir.WorkerID, mine []weir.TaskID) error {
+	return t.each(targets, func(w weir.WorkerID, mine []weir.TaskID) error {
 		_, err := t.d.s.ask(ctx, w, deploy.KindCommit, deploy.Commit{Header: deploy.Head(), Job: t.d.id, Attempt: t.attempt, Checkpoint: id, Tasks: mine})
 		return err
 	})
 }
 
 // each calls f, at the same time, for every worker that runs some of the targets.
-func (t *tasks) each(ctx context.Context, targets []weir.TaskID, f func(weir.WorkerID, []weir.TaskID) error) error {
+func (t *tasks) each(targets []weir.TaskID, f func(weir.WorkerID, []weir.TaskID) error) error {
 	mine := map[weir.WorkerID][]weir.TaskID{}
 	for _, p := range t.placed {
 		if slices.Contains(targets, p.Task) {

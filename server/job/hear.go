@@ -31,7 +31,7 @@ func (s *Service) ping(ctx context.Context, id weir.WorkerID) {
 func (s *Service) mourn(dead []death) {
 	for _, d := range dead {
 		s.deps.Logger.Warn("worker lost", "worker", d.Worker, "err", d.Why)
-		s.broadcast(evWorkerLost{d.Worker, d.Why})
+		s.broadcast(evWorkerLost(d))
 	}
 }
 

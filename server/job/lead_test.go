@@ -43,7 +43,7 @@ func (l *leases) ReleaseLease(_ context.Context, _ int, holder string) error {
 	return nil
 }
 
-func (l *leases) Jobs(context.Context, JobFilter) ([]weir.Job, error) { return nil, nil }
+func (l *leases) Jobs(context.Context, weir.JobFilter) ([]weir.Job, error) { return nil, nil }
 
 func (l *leases) cut(away bool) {
 	l.mu.Lock()

@@ -240,7 +240,7 @@ func (s *Service) halt(ctx context.Context, j weir.Job, abandon bool) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, haltWithin)
 	defer cancel()
-	_, err := s.await(ctx, func() (bool, error) {
+	err := s.await(ctx, func() (bool, error) {
 		var err error
 		j, err = s.Get(ctx, string(j.ID))
 		return err == nil && settled(j), err
@@ -255,18 +255,18 @@ func (s *Service) halt(ctx context.Context, j weir.Job, abandon bool) error {
 const pollEvery = 50 * time.Millisecond
 
 // await calls done until it says true, fails, or ctx ends.
-func (s *Service) await(ctx context.Context, done func() (bool, error)) (bool, error) {
+func (s *Service) await(ctx context.Context, done func() (bool, error)) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for {
 		ok, err := done()
 		if ok || err != nil {
-			return ok, err
+			return err
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return false, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

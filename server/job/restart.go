@@ -53,8 +53,10 @@ type restartFields struct {
 // DefaultRestart is what a job gets that asks for nothing: exponential delay without
 // a limit.
 func DefaultRestart() RestartOptions {
-	return RestartOptions{Strategy: RestartExponential, InitialBackoff: 100 * time.Millisecond, MaxBackoff: 30 * time.Second,
-		Multiplier: 2, ResetAfter: 10 * time.Minute}
+	return RestartOptions{
+		Strategy: RestartExponential, InitialBackoff: 100 * time.Millisecond, MaxBackoff: 30 * time.Second,
+		Multiplier: 2, ResetAfter: 10 * time.Minute,
+	}
 }
 
 // ParseRestart reads the JSON form of RestartOptions; nil gives the defaults. The
@@ -195,7 +197,8 @@ func (r *restarts) failed(now, runningAt time.Time) (wait time.Duration, refusal
 				kept = append(kept, t)
 			}
 		}
-		if r.times = append(kept, now); len(r.times) > o.Failures {
+		kept = append(kept, now)
+		if r.times = kept; len(kept) > o.Failures {
 			return 0, fmt.Sprintf("it failed %d times within %v, more than its restart strategy allows", len(r.times), o.Interval)
 		}
 		return o.Delay, ""

@@ -16,7 +16,7 @@ import (
 	"weir/checkpoint/blob"
 )
 
-// ErrUnavailable: no worker, or no holder of the lease, can be reached just now.
+// ErrUnavailable says that no worker, or no holder of the lease, can be reached just now.
 var ErrUnavailable = errors.New("unavailable")
 
 // A Store is the metastore as this package needs it.
@@ -241,7 +241,7 @@ func (s *Service) hold(ctx context.Context, holding *sync.Mutex, term int64) err
 // hear of the row.
 func (s *Service) look(ctx context.Context, g *errgroup.Group, term int64) {
 	readAt := s.now()
-	jobs, err := s.deps.Store.Jobs(ctx, JobFilter{Unsettled: true})
+	jobs, err := s.deps.Store.Jobs(ctx, weir.JobFilter{Unsettled: true})
 	if err != nil {
 		if ctx.Err() == nil {
 			s.deps.Logger.Warn("jobs not read, tried again", "err", err)
@@ -259,7 +259,7 @@ func (s *Service) look(ctx context.Context, g *errgroup.Group, term int64) {
 		s.mu.Unlock()
 		switch {
 		case begin:
-			g.Go(func() error { return s.drive(ctx, d) })
+			g.Go(func() error { s.drive(ctx, d); return nil })
 		case d != nil:
 			d.post(evWished{Job: j, ReadAt: readAt})
 		}
@@ -272,7 +272,7 @@ func (s *Service) look(ctx context.Context, g *errgroup.Group, term int64) {
 
 // drive runs one job's driver to its end. If that was not the job's, the next look
 // begins a new one from the row.
-func (s *Service) drive(ctx context.Context, d *driver) error {
+func (s *Service) drive(ctx context.Context, d *driver) {
 	log := s.deps.Logger.With("job", d.id)
 	err := d.run(ctx)
 	s.mu.Lock()
@@ -287,7 +287,6 @@ func (s *Service) drive(ctx context.Context, d *driver) error {
 		log.Error("job could not be driven, tried again", "err", err)
 	}
 	s.broadcast(evSlots{})
-	return nil
 }
 
 // broadcast tells every driver.

@@ -51,7 +51,7 @@ func (s *Service) Get(ctx context.Context, idOrName string) (weir.Job, error) {
 }
 
 // List lists jobs, newest first.
-func (s *Service) List(ctx context.Context, f JobFilter) ([]weir.Job, error) {
+func (s *Service) List(ctx context.Context, f weir.JobFilter) ([]weir.Job, error) {
 	return s.deps.Store.Jobs(ctx, f)
 }
 

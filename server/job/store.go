@@ -11,7 +11,6 @@ import (
 // The rows that cross this border are nouns of the root package.
 type (
 	Lease     = weir.Lease
-	JobFilter = weir.JobFilter
 	Wish      = weir.Wish
 	Table     = weir.Table
 )
@@ -24,7 +23,7 @@ type Jobs interface {
 	// Job finds a job, not deleted, by id or by name.
 	Job(ctx context.Context, idOrName string) (weir.Job, error)
 	// Jobs lists jobs, newest first.
-	Jobs(ctx context.Context, f JobFilter) ([]weir.Job, error)
+	Jobs(ctx context.Context, f weir.JobFilter) ([]weir.Job, error)
 	// SetDesired records the user's wish if the job's status is one of from; else
 	// weir.ErrConflict. savepoint is the name for a stop's savepoint. A start also sets
 	// parallelism (0: keep) and, when base is not nil, the base of the next attempt.

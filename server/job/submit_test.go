@@ -31,8 +31,10 @@ func TestParseFrom(t *testing.T) {
 			t.Errorf("%q prints as %q", s, got)
 		}
 	}
-	for _, s := range []string{"Latest", "checkpoint:", "checkpoint:0", "checkpoint:-1", "checkpoint:x", "checkpoint:a/b/7", "checkpoint:/7",
-		"checkpoint:../7", "savepoint:", "savepoint:..", "savepoint:A", "savepoint:a/b", "7", "nothing:", strings.Repeat("x", 100)} {
+	for _, s := range []string{
+		"Latest", "checkpoint:", "checkpoint:0", "checkpoint:-1", "checkpoint:x", "checkpoint:a/b/7", "checkpoint:/7",
+		"checkpoint:../7", "savepoint:", "savepoint:..", "savepoint:A", "savepoint:a/b", "7", "nothing:", strings.Repeat("x", 100),
+	} {
 		if _, err := ParseFrom(s); !errors.Is(err, weir.ErrInvalid) {
 			t.Errorf("%q: %v", s, err)
 		}
@@ -44,7 +46,8 @@ func TestParseRestart(t *testing.T) {
 	good := map[string]RestartOptions{
 		"": DefaultRestart(), "null": DefaultRestart(), `{}`: DefaultRestart(),
 		`{"strategy":"exponential_delay","initial_backoff":"1s","max_backoff":"5s","multiplier":3,"reset_after":"1m","attempts":4}`: {
-			Strategy: RestartExponential, InitialBackoff: time.Second, MaxBackoff: 5 * time.Second, Multiplier: 3, ResetAfter: time.Minute, Attempts: 4},
+			Strategy: RestartExponential, InitialBackoff: time.Second, MaxBackoff: 5 * time.Second, Multiplier: 3, ResetAfter: time.Minute, Attempts: 4,
+		},
 		`{"strategy":"fixed_delay","attempts":2}`:     {Strategy: RestartFixed, Delay: time.Second, Attempts: 2},
 		`{"strategy":"failure_rate","interval":"5m"}`: {Strategy: RestartFailureRate, Delay: time.Second, Failures: 3, Interval: 5 * time.Minute},
 		`{"strategy":"none"}`:                         {Strategy: RestartNone},

@@ -68,7 +68,7 @@ func (s *Service) trigger(ctx context.Context, idOrName string, req triggerReque
 func (s *Service) awaitRunning(ctx context.Context, j weir.Job, what string, wait time.Duration) (weir.Job, error) {
 	wctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	_, err := s.await(wctx, func() (bool, error) {
+	err := s.await(wctx, func() (bool, error) {
 		switch {
 		case settled(j):
 			return false, refuse(j, what, "it has ended; start it first")
@@ -94,7 +94,7 @@ func (s *Service) awaitRunning(ctx context.Context, j weir.Job, what string, wai
 // awaitEnd reads a checkpoint's record, when it has ended or until has passed.
 func (s *Service) awaitEnd(ctx context.Context, job weir.JobID, id weir.CheckpointID, until time.Time) (checkpoint.Record, error) {
 	var r checkpoint.Record
-	_, err := s.await(ctx, func() (bool, error) {
+	err := s.await(ctx, func() (bool, error) {
 		var err error
 		r, err = s.deps.Store.CheckpointByID(ctx, job, id)
 		return err == nil && (r.Status != checkpoint.StatusPending || !s.now().Before(until)), err
