@@ -96,10 +96,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	err := g.Wait()
 	w.leave(context.WithoutCancel(ctx))
 	w.group.Wait() //nolint:errcheck // attempts report their failures
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return fmt.Errorf("worker %s: %w", w.cfg.ID, err)
 	}
-	return fmt.Errorf("worker %s: %w", w.cfg.ID, err)
+	return nil
 }
 
 // beat sends heartbeats: every second, and when something has changed.

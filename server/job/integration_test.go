@@ -170,7 +170,19 @@ func TestStopAndStartElsewhere(t *testing.T) {
 	if _, err := s.Submit(ctx, spec); err != nil {
 		t.Fatalf("a savepoint outlives its job: %v", err)
 	}
+	if err := s.DeleteSavepoint(ctx, "halfway"); err == nil {
+		var done weir.Job
+		if done, err = s.Get(ctx, "again"); err != nil || done.Base.Job != done.ID {
+			t.Errorf("a savepoint that a job would start from was deleted: %v, %v", done.Base, err)
+		}
+	}
 	finished(t, c, s, "again")
+	if err := s.DeleteSavepoint(ctx, "halfway"); err != nil && !errors.Is(err, weir.ErrNotFound) {
+		t.Error(err)
+	}
+	if _, err := c.Blobs.Stat(ctx, sp.Manifest); !errors.Is(err, weir.ErrNotFound) {
+		t.Errorf("manifest of a deleted savepoint: %v", err)
+	}
 }
 
 func TestRestoreWhileRunning(t *testing.T) {

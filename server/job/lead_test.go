@@ -77,9 +77,9 @@ func (nobody) Heartbeats(ctx context.Context, _ func([]byte)) error {
 }
 
 // serve runs a server until stop is called.
-func serve(t *testing.T, store Store) (s *Service, stop func()) {
+func serve(t *testing.T, store Store, opts Options) (s *Service, stop func()) {
 	t.Helper()
-	s = New(Deps{Store: store, Control: nobody{}, Reports: nobody{}, Logger: slog.New(slog.DiscardHandler)}, Options{})
+	s = New(Deps{Store: store, Control: nobody{}, Reports: nobody{}, Logger: slog.New(slog.DiscardHandler)}, opts)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -103,9 +103,9 @@ func TestLead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &leases{now: time.Now}
-		s1, stop1 := serve(t, store)
+		s1, stop1 := serve(t, store, Options{})
 		time.Sleep(10 * time.Millisecond)
-		s2, stop2 := serve(t, store)
+		s2, stop2 := serve(t, store, Options{})
 		time.Sleep(5 * time.Second)
 		if !s1.holds() || s2.holds() {
 			t.Fatalf("holders: %v, %v; want the first server", s1.holds(), s2.holds())
@@ -115,7 +115,7 @@ func TestLead(t *testing.T) {
 		if !s2.holds() {
 			t.Fatal("the lease was let go, and nobody took it within a second")
 		}
-		s3, stop3 := serve(t, store)
+		s3, stop3 := serve(t, store, Options{})
 		time.Sleep(time.Second)
 		store.cut(true)
 		time.Sleep(3 * time.Second)
@@ -129,5 +129,19 @@ func TestLead(t *testing.T) {
 		}
 		stop2()
 		stop3()
+	})
+}
+
+// A server that is alone on its metastore does not wait for the lease of a dead one.
+func TestLeadAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &leases{now: time.Now, held: Lease{Holder: "dead", Term: 4, Expires: time.Now().Add(time.Hour)}}
+		s, stop := serve(t, store, Options{Alone: true})
+		time.Sleep(10 * time.Millisecond)
+		if !s.holds() || store.held.Term != 5 {
+			t.Errorf("holds %v, lease %+v", s.holds(), store.held)
+		}
+		stop()
 	})
 }

@@ -67,6 +67,9 @@ type Options struct {
 	LeaseTTL time.Duration
 	// Poll is how often the metastore is looked at for what other servers recorded; 0: 1 s.
 	Poll time.Duration
+	// Alone: no other server can live on this metastore, so that a lease that is still
+	// held is that of a server that died: it need not expire.
+	Alone bool
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -200,6 +203,11 @@ func (s *Service) lead(ctx context.Context) error {
 func (s *Service) askLease(ctx context.Context, answerC chan<- leaseAnswer) error {
 	a := leaseAnswer{askedAt: s.now()}
 	lease, err := s.deps.Store.AcquireLease(ctx, shard, s.id, s.opts.LeaseTTL)
+	if err == nil && s.opts.Alone && lease.Holder != s.id {
+		if err = s.deps.Store.ReleaseLease(ctx, shard, lease.Holder); err == nil {
+			lease, err = s.deps.Store.AcquireLease(ctx, shard, s.id, s.opts.LeaseTTL)
+		}
+	}
 	if err == nil {
 		a.lease = &lease
 	} else if ctx.Err() == nil {

@@ -3,65 +3,50 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"weir"
 	"weir/checkpoint"
 )
 
-// DeleteSavepoint deletes a savepoint that no job would start from, and its objects. What
-// it shares with a kept checkpoint stays.
+// DeleteSavepoint deletes a savepoint and the objects that only it uses. One that a job
+// would start from is weir.ErrConflict.
 func (s *Service) DeleteSavepoint(ctx context.Context, name string) error {
-	sp, err := s.deps.Store.Savepoint(ctx, name)
-	if err != nil {
+	sp, err := s.deps.Store.DeleteSavepoint(ctx, name)
+	if err != nil || sp.Manifest == "" {
 		return err
 	}
-	garbage, err := s.savepointObjects(ctx, sp)
-	if err != nil {
-		return err
-	}
-	gone, err := s.deps.Store.DeleteSavepoint(ctx, name)
-	if err != nil {
-		return err
-	}
-	if gone.Job != sp.Job || gone.Checkpoint != sp.Checkpoint {
-		return fmt.Errorf("%w: savepoint %q was taken anew meanwhile", weir.ErrConflict, name)
-	}
-	for _, key := range garbage { // the manifest last
-		if err := s.deps.Blobs.Delete(ctx, key); err != nil {
-			return fmt.Errorf("savepoint %q is deleted; some of its objects stay: %w", name, err)
-		}
+	if err := s.deleteObjects(ctx, sp); err != nil {
+		s.deps.Logger.Warn("savepoint deleted, some of its objects stay", "job", sp.Job, "cp", sp.Checkpoint, "err", err)
 	}
 	return nil
 }
 
-// savepointObjects lists the objects that only the savepoint uses. Everything is read
-// before anything goes.
-func (s *Service) savepointObjects(ctx context.Context, sp checkpoint.Savepoint) ([]string, error) {
-	if sp.Manifest == "" {
-		return nil, nil // it failed: its attempt has cleaned up
-	}
-	own, err := checkpoint.LoadManifest(ctx, s.deps.Blobs, sp.Manifest)
+// deleteObjects deletes what a savepoint's manifest names and no kept one of its job
+// does, then the manifest.
+func (s *Service) deleteObjects(ctx context.Context, sp checkpoint.Savepoint) error {
+	m, err := checkpoint.LoadManifest(ctx, s.deps.Blobs, sp.Manifest)
 	if errors.Is(err, weir.ErrNotFound) {
-		return nil, nil // cleaned up by hand
+		return nil // deleted by hand
 	}
 	if err != nil {
-		return nil, fmt.Errorf("savepoint %q: %w", sp.Name, err)
+		return err
 	}
 	retained, err := s.deps.Checkpoints.Retained(ctx, sp.Job)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var kept []*checkpoint.Manifest
 	for _, r := range retained {
-		if r.ID == sp.Checkpoint {
-			continue
-		}
-		m, err := checkpoint.LoadManifest(ctx, s.deps.Blobs, r.Manifest)
+		k, err := checkpoint.LoadManifest(ctx, s.deps.Blobs, r.Manifest)
 		if err != nil {
-			return nil, fmt.Errorf("savepoint %q: checkpoint %d, whose objects it may share: %w", sp.Name, r.ID, err)
+			return err // it may name what we would delete
 		}
-		kept = append(kept, m)
+		kept = append(kept, k)
 	}
-	return checkpoint.Garbage([]*checkpoint.Manifest{own}, kept), nil
+	for _, key := range checkpoint.Garbage([]*checkpoint.Manifest{m}, kept) {
+		if err := s.deps.Blobs.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -10,9 +10,9 @@ import (
 
 // The rows that cross this border are nouns of the root package.
 type (
-	Lease     = weir.Lease
-	Wish      = weir.Wish
-	Table     = weir.Table
+	Lease = weir.Lease
+	Wish  = weir.Wish
+	Table = weir.Table
 )
 
 // Jobs is the part of the metastore that keeps jobs. Errors are the root sentinels.

@@ -58,6 +58,9 @@ func (s *Service) trigger(ctx context.Context, idOrName string, req triggerReque
 	tctx, cancel := context.WithTimeout(ctx, max(triggerWithin, until.Sub(s.now())))
 	defer cancel()
 	id, err := s.triggerAtHolder(tctx, req)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = refuse(j, what, "the checkpoint under way has not ended yet: try again later, or ask with a longer wait")
+	}
 	if err != nil {
 		return checkpoint.Record{}, err
 	}
