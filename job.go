@@ -33,8 +33,10 @@ func (s Status) Terminal() bool {
 
 // Statuses lists all statuses in the order of a job's life.
 func Statuses() []Status {
-	return []Status{StatusCreated, StatusScheduling, StatusRunning, StatusRestarting, StatusStopping,
-		StatusStopped, StatusCanceled, StatusFinished, StatusFailed}
+	return []Status{
+		StatusCreated, StatusScheduling, StatusRunning, StatusRestarting, StatusStopping,
+		StatusStopped, StatusCanceled, StatusFinished, StatusFailed,
+	}
 }
 
 // CanBecome reports whether a job may pass from s to next.

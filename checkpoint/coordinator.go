@@ -85,9 +85,11 @@ type Start struct {
 // NewCoordinator returns the machine of an attempt whose tasks run since now, and
 // what it does first.
 func NewCoordinator(now time.Time, s Start) (*Coordinator, []Action) {
-	c := &Coordinator{fence: s.Fence, opts: s.Options.withDefaults(), tasks: TasksOf(s.Graph, s.Parallelism),
+	c := &Coordinator{
+		fence: s.Fence, opts: s.Options.withDefaults(), tasks: TasksOf(s.Graph, s.Parallelism),
 		operators: operatorsOf(s.Graph), parallelism: s.Parallelism, maxGroups: s.Graph.MaxParallelism,
-		base: s.Base, lastID: max(s.LastID, s.Base), ended: map[weir.TaskID]bool{}}
+		base: s.Base, lastID: max(s.LastID, s.Base), ended: map[weir.TaskID]bool{},
+	}
 	if c.opts.Interval > 0 {
 		c.due = now.Add(c.opts.Interval)
 	}
@@ -340,8 +342,10 @@ func (c *Coordinator) begun(now time.Time, e Begun) []Action {
 	acts = append(acts, c.abortLost(now, e.ID)...)
 	p.record.ID, c.lastID = e.ID, e.ID
 	p.phase, p.acks, p.deadline = collecting, map[weir.TaskID]Ack{}, p.record.TriggeredAt.Add(c.opts.Timeout)
-	t := SendTrigger{Trigger: Trigger{Job: c.fence.Job, Attempt: c.fence.Attempt, Checkpoint: e.ID, At: p.record.TriggeredAt},
-		Targets: tasksWhere(c.tasks, func(t Task) bool { return t.Source })}
+	t := SendTrigger{
+		Trigger: Trigger{Job: c.fence.Job, Attempt: c.fence.Attempt, Checkpoint: e.ID, At: p.record.TriggeredAt},
+		Targets: tasksWhere(c.tasks, func(t Task) bool { return t.Source }),
+	}
 	if p.record.Type == TypeCheckpoint {
 		t.Trigger.Base = c.base // a savepoint is self-contained
 	}
@@ -379,8 +383,10 @@ func (c *Coordinator) surveyed(e Surveyed) []Action {
 // behind ends the attempt; nothing is deleted.
 func (c *Coordinator) behind(id weir.CheckpointID, why string) []Action {
 	c.stopped = true
-	return []Action{FailAttempt{Failure: AttemptFailure{Checkpoint: id, Failure: weir.Failure{Reason: ReasonMetastoreBack,
-		Message: "the metastore has gone back in time: " + why + "; restore the metastore, or adopt the checkpoint"}}}}
+	return []Action{FailAttempt{Failure: AttemptFailure{Checkpoint: id, Failure: weir.Failure{
+		Reason:  ReasonMetastoreBack,
+		Message: "the metastore has gone back in time: " + why + "; restore the metastore, or adopt the checkpoint",
+	}}}}
 }
 
 // giveUp stops quietly: a newer owner exists.

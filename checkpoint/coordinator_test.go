@@ -78,11 +78,15 @@ func (s *script) clock() string {
 }
 
 func (s *script) job(t *testing.T, d *datadriven.TestData) string {
-	o := Options{Interval: dur(t, arg(d, "interval")), Timeout: dur(t, arg(d, "timeout")), MinPause: dur(t, arg(d, "min_pause")),
-		TolerableFailures: num(t, arg(d, "tolerable"))}
-	c, acts := NewCoordinator(s.now, Start{Fence: weir.Fence{Job: testJob, Attempt: testAttempt, Term: 1}, Graph: testGraph(d.HasArg("sink")),
+	o := Options{
+		Interval: dur(t, arg(d, "interval")), Timeout: dur(t, arg(d, "timeout")), MinPause: dur(t, arg(d, "min_pause")),
+		TolerableFailures: num(t, arg(d, "tolerable")),
+	}
+	c, acts := NewCoordinator(s.now, Start{
+		Fence: weir.Fence{Job: testJob, Attempt: testAttempt, Term: 1}, Graph: testGraph(d.HasArg("sink")),
 		Parallelism: max(1, num(t, arg(d, "parallelism"))), Options: o, Base: weir.CheckpointID(num(t, arg(d, "base"))),
-		LastID: weir.CheckpointID(num(t, arg(d, "last"))), OpenCommits: ids(t, d, "open"), Pending: ids(t, d, "pending")})
+		LastID: weir.CheckpointID(num(t, arg(d, "last"))), OpenCommits: ids(t, d, "open"), Pending: ids(t, d, "pending"),
+	})
 	s.c = c
 	return s.show(acts) + s.clock()
 }
@@ -153,8 +157,10 @@ func (s *script) taskEvents(t *testing.T, d *datadriven.TestData, id weir.Checkp
 }
 
 func (s *script) ack(d *datadriven.TestData, id weir.CheckpointID, task weir.TaskID) Ack {
-	a := Ack{Version: 1, Job: testJob, Attempt: testAttempt, Task: task, Checkpoint: id, Worker: "w1",
-		Snapshot: &TaskSnapshot{Task: task, Commits: d.HasArg("commits") && s.sink(task)}, Timing: Timing{NewBytes: 10, TotalBytes: 100}}
+	a := Ack{
+		Version: 1, Job: testJob, Attempt: testAttempt, Task: task, Checkpoint: id, Worker: "w1",
+		Snapshot: &TaskSnapshot{Task: task, Commits: d.HasArg("commits") && s.sink(task)}, Timing: Timing{NewBytes: 10, TotalBytes: 100},
+	}
 	if attempt := arg(d, "attempt"); attempt != "" {
 		a.Attempt.Tag = attempt
 	}

@@ -68,9 +68,11 @@ func ackObjects(a Ack) []string {
 
 // manifest lists what the acks named.
 func (c *Coordinator) manifest(p *pending) *Manifest {
-	m := &Manifest{Version: ManifestVersion, Job: c.fence.Job, Checkpoint: p.record.ID, Attempt: c.fence.Attempt,
+	m := &Manifest{
+		Version: ManifestVersion, Job: c.fence.Job, Checkpoint: p.record.ID, Attempt: c.fence.Attempt,
 		Type: p.record.Type, Savepoint: p.record.Savepoint, Final: p.record.Final,
-		Parallelism: c.parallelism, MaxParallelism: c.maxGroups, Operators: c.operators}
+		Parallelism: c.parallelism, MaxParallelism: c.maxGroups, Operators: c.operators,
+	}
 	for _, t := range c.tasks {
 		m.Tasks = append(m.Tasks, *p.acks[t.ID].Snapshot)
 	}
@@ -98,8 +100,10 @@ func (c *Coordinator) manifestWritten(now time.Time, e ManifestWritten) []Action
 		p.retry, p.retryAt = WriteManifest{Manifest: c.manifest(p)}, now.Add(backoff)
 		return nil
 	case e.Err != nil:
-		return c.abort(now, StatusFailed, &weir.Failure{Reason: ReasonManifest,
-			Message: fmt.Sprintf("manifest %s could not be written: %v", p.record.Manifest, e.Err)})
+		return c.abort(now, StatusFailed, &weir.Failure{
+			Reason:  ReasonManifest,
+			Message: fmt.Sprintf("manifest %s could not be written: %v", p.record.Manifest, e.Err),
+		})
 	}
 	p.phase, p.tries = deciding, 1
 	p.record.CompletedAt = now
@@ -151,8 +155,10 @@ func (c *Coordinator) read(now time.Time, e Read) []Action {
 		p.retry, p.retryAt = c.decision(p), now.Add(backoff)
 		return nil
 	}
-	return c.abort(now, StatusFailed, &weir.Failure{Reason: ReasonStore,
-		Message: fmt.Sprintf("the decision could not be recorded: %v", p.undecided)})
+	return c.abort(now, StatusFailed, &weir.Failure{
+		Reason:  ReasonStore,
+		Message: fmt.Sprintf("the decision could not be recorded: %v", p.undecided),
+	})
 }
 
 // complete: the row says so.
@@ -283,8 +289,10 @@ func (c *Coordinator) abortLost(now time.Time, id weir.CheckpointID) []Action {
 }
 
 func (c *Coordinator) strayRecord(now time.Time, id weir.CheckpointID, status Status, reason, message string) Record {
-	return Record{Job: c.fence.Job, ID: id, Attempt: c.fence.Attempt, Type: TypeCheckpoint, Status: status, CompletedAt: now,
-		Failure: &weir.Failure{Reason: reason, Message: message}}
+	return Record{
+		Job: c.fence.Job, ID: id, Attempt: c.fence.Attempt, Type: TypeCheckpoint, Status: status, CompletedAt: now,
+		Failure: &weir.Failure{Reason: reason, Message: message},
+	}
 }
 
 func (c *Coordinator) strayDone(now time.Time, e Aborted) []Action {

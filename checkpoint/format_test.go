@@ -22,8 +22,10 @@ func TestFormatScripts(t *testing.T) {
 			case "make":
 				id, n, subtask := weir.CheckpointID(num(t, arg(d, "cp"))), num(t, arg(d, "n")), num(t, arg(d, "subtask"))
 				op := weir.OperatorID(arg(d, "operator"))
-				return strings.Join([]string{JobPrefix(testJob), AttemptPrefix(testJob, testAttempt), ManifestKey(testJob, id),
-					StateKey(testJob, testAttempt, op, subtask, id, n), FullKey(testJob, testAttempt, op, subtask, n)}, "\n") + "\n"
+				return strings.Join([]string{
+					JobPrefix(testJob), AttemptPrefix(testJob, testAttempt), ManifestKey(testJob, id),
+					StateKey(testJob, testAttempt, op, subtask, id, n), FullKey(testJob, testAttempt, op, subtask, n),
+				}, "\n") + "\n"
 			case "parse":
 				var b strings.Builder
 				for key := range strings.SplitSeq(d.Input, "\n") {
@@ -48,16 +50,20 @@ func TestFormatScripts(t *testing.T) {
 }
 
 func goldenManifest() *Manifest {
-	return &Manifest{Version: ManifestVersion, Job: testJob, Checkpoint: 7, Attempt: testAttempt, Type: TypeSavepoint, Savepoint: "mine",
+	return &Manifest{
+		Version: ManifestVersion, Job: testJob, Checkpoint: 7, Attempt: testAttempt, Type: TypeSavepoint, Savepoint: "mine",
 		Parallelism: 2, MaxParallelism: 8, Operators: operatorsOf(testGraph(true)), Tasks: []TaskSnapshot{
 			{Task: weir.TaskID{Chain: 1}, Commits: true, Operators: []OperatorSnapshot{
 				{Operator: "global_k", Keyed: []Handle{
 					{Object: "job_00000000000000000000000000000001/1-aaaaaaaa/global_k-0/7-0", Size: 4096, Checksum: 18446744073709551615, KeyGroups: weir.KeyGroupRange{Start: 0, End: 4}},
-					{Inline: []byte{0, 1, 254, 255}, Size: 4, Checksum: 1, KeyGroups: weir.KeyGroupRange{Start: 0, End: 2}}}},
-				{Operator: "sink_out", List: []json.RawMessage{json.RawMessage(`{ "path": "a<b>&.csv", "rows": 3 }`)}}}},
+					{Inline: []byte{0, 1, 254, 255}, Size: 4, Checksum: 1, KeyGroups: weir.KeyGroupRange{Start: 0, End: 2}},
+				}},
+				{Operator: "sink_out", List: []json.RawMessage{json.RawMessage(`{ "path": "a<b>&.csv", "rows": 3 }`)}},
+			}},
 			{Task: weir.TaskID{Chain: 0, Subtask: 1}, Operators: []OperatorSnapshot{{Operator: "source_in"}}},
 			{Task: weir.TaskID{}, Ended: true, Operators: []OperatorSnapshot{{Operator: "source_in", List: []json.RawMessage{json.RawMessage(`{"path":"in.csv","position":9007199254740993}`)}}}},
-		}}
+		},
+	}
 }
 
 // TestManifestOrder: the bytes follow from the acks, whatever their order was.

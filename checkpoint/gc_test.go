@@ -35,8 +35,10 @@ func TestCollectionScripts(t *testing.T) {
 func readRetained(t *testing.T, lines []string) (list []Retained) {
 	for _, line := range lines {
 		words := strings.Fields(line)
-		list = append(list, Retained{ID: weir.CheckpointID(num(t, words[0])), Type: Type(words[1]), Base: slices.Contains(words, "base"),
-			Pinned: slices.Contains(words, "pinned"), CommitsOpen: slices.Contains(words, "open")})
+		list = append(list, Retained{
+			ID: weir.CheckpointID(num(t, words[0])), Type: Type(words[1]), Base: slices.Contains(words, "base"),
+			Pinned: slices.Contains(words, "pinned"), CommitsOpen: slices.Contains(words, "open"),
+		})
 	}
 	return list
 }
@@ -123,9 +125,14 @@ func TestKeepAtEnd(t *testing.T) {
 		status    weir.Status
 		want      int
 	}{
-		{RetainOnCancellation, weir.StatusCanceled, 3}, {DeleteOnCancellation, weir.StatusCanceled, 0}, {RetainNone, weir.StatusCanceled, 0},
-		{RetainOnCancellation, weir.StatusFailed, 3}, {DeleteOnCancellation, weir.StatusFailed, 3}, {RetainNone, weir.StatusFailed, 0},
-		{RetainNone, weir.StatusStopped, 3}, {RetainNone, weir.StatusFinished, 3},
+		{RetainOnCancellation, weir.StatusCanceled, 3},
+		{DeleteOnCancellation, weir.StatusCanceled, 0},
+		{RetainNone, weir.StatusCanceled, 0},
+		{RetainOnCancellation, weir.StatusFailed, 3},
+		{DeleteOnCancellation, weir.StatusFailed, 3},
+		{RetainNone, weir.StatusFailed, 0},
+		{RetainNone, weir.StatusStopped, 3},
+		{RetainNone, weir.StatusFinished, 3},
 	} {
 		if got := (Options{Retention: c.retention}).KeepAtEnd(c.status); got != c.want {
 			t.Errorf("%s %s: %d, want %d", c.retention, c.status, got, c.want)

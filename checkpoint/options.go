@@ -101,24 +101,32 @@ type option struct {
 
 func optionList() []option {
 	duration := func(name string, field func(o *Options) *time.Duration) option {
-		return option{name,
+		return option{
+			name,
 			func(o Options) any { return field(&o).String() },
-			func(o *Options, raw json.RawMessage) string { return setDuration(field(o), raw) }}
+			func(o *Options, raw json.RawMessage) string { return setDuration(field(o), raw) },
+		}
 	}
 	integer := func(name string, field func(o *Options) *int) option {
-		return option{name,
+		return option{
+			name,
 			func(o Options) any { return *field(&o) },
-			func(o *Options, raw json.RawMessage) string { return setInt(field(o), raw) }}
+			func(o *Options, raw json.RawMessage) string { return setInt(field(o), raw) },
+		}
 	}
 	return []option{
 		duration("interval", func(o *Options) *time.Duration { return &o.Interval }),
-		{"mode", func(o Options) any { return o.Mode },
-			func(o *Options, raw json.RawMessage) string { return setWord((*string)(&o.Mode), raw) }},
+		{
+			"mode", func(o Options) any { return o.Mode },
+			func(o *Options, raw json.RawMessage) string { return setWord((*string)(&o.Mode), raw) },
+		},
 		duration("timeout", func(o *Options) *time.Duration { return &o.Timeout }),
 		duration("min_pause", func(o *Options) *time.Duration { return &o.MinPause }),
 		integer("max_concurrent", func(o *Options) *int { return &o.MaxConcurrent }),
-		{"retention", func(o Options) any { return o.Retention },
-			func(o *Options, raw json.RawMessage) string { return setWord((*string)(&o.Retention), raw) }},
+		{
+			"retention", func(o Options) any { return o.Retention },
+			func(o *Options, raw json.RawMessage) string { return setWord((*string)(&o.Retention), raw) },
+		},
 		integer("num_retained", func(o *Options) *int { return &o.NumRetained }),
 		integer("tolerable_failures", func(o *Options) *int { return &o.TolerableFailures }),
 	}

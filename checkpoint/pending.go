@@ -26,8 +26,10 @@ func TasksOf(g plan.Graph, parallelism int) []Task {
 		first := c.Operators[0]
 		sink := slices.ContainsFunc(c.Operators, func(op plan.Operator) bool { return op.Kind == plan.Sink })
 		for subtask := range c.Subtasks(parallelism) {
-			tasks = append(tasks, Task{ID: weir.TaskID{Chain: i, Subtask: subtask}, Operator: first.ID, Name: first.Name,
-				Source: first.Kind == plan.Source, Sink: sink})
+			tasks = append(tasks, Task{
+				ID: weir.TaskID{Chain: i, Subtask: subtask}, Operator: first.ID, Name: first.Name,
+				Source: first.Kind == plan.Source, Sink: sink,
+			})
 		}
 	}
 	return tasks

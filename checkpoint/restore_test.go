@@ -63,8 +63,10 @@ func readGraph(t *testing.T, d *datadriven.TestData) plan.Graph {
 
 // readSnapshot reads lines "0/1 [ended] op keyed OBJECT[0,4) list ITEM …".
 func readSnapshot(t *testing.T, d *datadriven.TestData, g plan.Graph) *Manifest {
-	m := &Manifest{Version: ManifestVersion, Job: testJob, Checkpoint: 7, Attempt: testAttempt, Type: TypeCheckpoint,
-		Parallelism: num(t, arg(d, "parallelism")), MaxParallelism: g.MaxParallelism, Operators: operatorsOf(g)}
+	m := &Manifest{
+		Version: ManifestVersion, Job: testJob, Checkpoint: 7, Attempt: testAttempt, Type: TypeCheckpoint,
+		Parallelism: num(t, arg(d, "parallelism")), MaxParallelism: g.MaxParallelism, Operators: operatorsOf(g),
+	}
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
 		var snap TaskSnapshot
@@ -128,8 +130,10 @@ func TestRestoreCoversAll(t *testing.T) {
 		g := plan.Graph{MaxParallelism: groups, Chains: []plan.Chain{{Operators: []plan.Operator{{ID: "agg", Kind: plan.GlobalAggregate}}}}}
 		m := &Manifest{MaxParallelism: groups, Operators: operatorsOf(g)}
 		for i := range from {
-			m.Tasks = append(m.Tasks, TaskSnapshot{Task: weir.TaskID{Subtask: i}, Operators: []OperatorSnapshot{{Operator: "agg",
-				Keyed: []Handle{{Object: fmt.Sprint(i), KeyGroups: weir.KeyGroupsOf(i, from, groups)}}}}})
+			m.Tasks = append(m.Tasks, TaskSnapshot{Task: weir.TaskID{Subtask: i}, Operators: []OperatorSnapshot{{
+				Operator: "agg",
+				Keyed:    []Handle{{Object: fmt.Sprint(i), KeyGroups: weir.KeyGroupsOf(i, from, groups)}},
+			}}})
 		}
 		p, err := Restore(m, g, to)
 		if err != nil {

@@ -118,9 +118,11 @@ func (swept) event() {}
 
 // NewRunner returns a Runner; Run runs it.
 func NewRunner(cfg Config) *Runner {
-	r := &Runner{cfg: cfg, collect: NewCollector(cfg.Store, cfg.Blobs, cfg.Fence, cfg.Logger), inputC: make(chan input, 256), resultC: make(chan Event),
+	r := &Runner{
+		cfg: cfg, collect: NewCollector(cfg.Store, cfg.Blobs, cfg.Fence, cfg.Logger), inputC: make(chan input, 256), resultC: make(chan Event),
 		endingC: make(chan Ending, 1), stopC: make(chan struct{}), doneC: make(chan struct{}), answers: map[RequestID]chan<- Answer{},
-		waiters: map[weir.CheckpointID][]chan<- waited{}}
+		waiters: map[weir.CheckpointID][]chan<- waited{},
+	}
 	for i := range r.lanes {
 		r.lanes[i].c = make(chan Action)
 	}
@@ -137,8 +139,10 @@ func (r *Runner) Run(ctx context.Context) error {
 		base = 0
 	}
 	var acts []Action
-	r.machine, acts = NewCoordinator(r.cfg.Now(), Start{Fence: r.cfg.Fence, Graph: r.cfg.Graph, Parallelism: r.cfg.Parallelism,
-		Options: r.cfg.Options, Base: base, LastID: r.cfg.LastID, OpenCommits: r.cfg.OpenCommits, Pending: r.cfg.Pending})
+	r.machine, acts = NewCoordinator(r.cfg.Now(), Start{
+		Fence: r.cfg.Fence, Graph: r.cfg.Graph, Parallelism: r.cfg.Parallelism,
+		Options: r.cfg.Options, Base: base, LastID: r.cfg.LastID, OpenCommits: r.cfg.OpenCommits, Pending: r.cfg.Pending,
+	})
 	laneCtx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	for i := range r.lanes {

@@ -66,12 +66,14 @@ func newRig(t *testing.T, sink bool, o checkpoint.Options) *rig {
 		}
 		return r.mu.fault(c)
 	})
-	r.cfg = checkpoint.Config{Fence: fence, Graph: graph(sink), Parallelism: 2, Options: o, Store: r.store, Blobs: r.faulty,
+	r.cfg = checkpoint.Config{
+		Fence: fence, Graph: graph(sink), Parallelism: 2, Options: o, Store: r.store, Blobs: r.faulty,
 		Now: time.Now, Logger: slog.New(slog.DiscardHandler), OnEvent: func(_ context.Context, e weir.Event) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.mu.events = append(r.mu.events, e.Kind+": "+e.Message)
-		}}
+		},
+	}
 	r.tasks = &checkpointtest.Tasks{Fence: fence, List: checkpoint.TasksOf(r.cfg.Graph, 2), Blobs: r.blobs}
 	r.cfg.Tasks = r.tasks
 	return r

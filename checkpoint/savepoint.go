@@ -26,6 +26,8 @@ func NewSavepointName() string {
 
 // SavepointOf is the row of the list of savepoints that a savepoint's record gives.
 func SavepointOf(r Record, jobName string) Savepoint {
-	return Savepoint{Name: r.Savepoint, Job: r.Job, JobName: jobName, Checkpoint: r.ID, Status: r.Status, Manifest: r.Manifest,
-		StateBytes: r.StateBytes, TriggeredAt: r.TriggeredAt, CompletedAt: r.CompletedAt, Failure: r.Failure}
+	return Savepoint{
+		Name: r.Savepoint, Job: r.Job, JobName: jobName, Checkpoint: r.ID, Status: r.Status, Manifest: r.Manifest,
+		StateBytes: r.StateBytes, TriggeredAt: r.TriggeredAt, CompletedAt: r.CompletedAt, Failure: r.Failure,
+	}
 }

@@ -93,10 +93,14 @@ func TestRunAlone(t *testing.T) {
 		stdout    string
 		says      []string
 	}{
-		{name: "a table", sql: table("b.csv") + "SELECT behavior, COUNT(*) AS n FROM b WHERE behavior <> 'cart' GROUP BY behavior",
-			stdout: "behavior  n\nbuy       1\npv        2\n"},
-		{name: "rows as JSON", sql: table("b.csv") + "SELECT SUM(user_id) AS s, COUNT(*) AS n FROM b", args: []string{"-o", "json"},
-			stdout: `{"s":10,"n":4}` + "\n"},
+		{
+			name: "a table", sql: table("b.csv") + "SELECT behavior, COUNT(*) AS n FROM b WHERE behavior <> 'cart' GROUP BY behavior",
+			stdout: "behavior  n\nbuy       1\npv        2\n",
+		},
+		{
+			name: "rows as JSON", sql: table("b.csv") + "SELECT SUM(user_id) AS s, COUNT(*) AS n FROM b", args: []string{"-o", "json"},
+			stdout: `{"s":10,"n":4}` + "\n",
+		},
 		{name: "a syntax error", sql: table("b.csv") + "SELECT behavior COUNT(*) FROM b", code: 1, says: []string{"line 3, column", "^"}},
 		{name: "an unknown column", sql: table("b.csv") + "SELECT behavor FROM b", code: 1, says: []string{"line 3, column 8", "behavor", "       ^", "hint: ", "behavior"}},
 		{name: "an unknown table", sql: table("b.csv") + "SELECT 1 AS one FROM c", code: 1, says: []string{"line 3", "c"}},

@@ -36,8 +36,10 @@ func BenchmarkJob(b *testing.B) {
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					j := exectest.Start(b, exectest.Config{Graph: p.Graph, Parallelism: parallelism, Blobs: blob.NewMemory(),
-						Openers: exec.Openers{Source: source.Open}, Capacity: 64})
+					j := exectest.Start(b, exectest.Config{
+						Graph: p.Graph, Parallelism: parallelism, Blobs: blob.NewMemory(),
+						Openers: exec.Openers{Source: source.Open}, Capacity: 64,
+					})
 					if _, err := j.Finish(); err != nil {
 						b.Fatal(err)
 					}

@@ -54,8 +54,10 @@ func TestBuildRefuses(t *testing.T) {
 	}{
 		{func(b *exec.BuildConfig) { b.Graph = nil }, "invalid: build without a graph"},
 		{func(b *exec.BuildConfig) { b.Parallelism = 33 }, "invalid: build: parallelism 33 is not in 1…32 (max_parallelism)"},
-		{func(b *exec.BuildConfig) { b.Tasks = []weir.TaskID{{Chain: 2}, {Subtask: 2}} },
-			"invalid: build: task 2/0: the graph has 2 chains\ntask 0/2: the chain has 2 subtasks"},
+		{
+			func(b *exec.BuildConfig) { b.Tasks = []weir.TaskID{{Chain: 2}, {Subtask: 2}} },
+			"invalid: build: task 2/0: the graph has 2 chains\ntask 0/2: the chain has 2 subtasks",
+		},
 		{func(b *exec.BuildConfig) {
 			b.Tasks = []weir.TaskID{{Chain: 1}}
 			b.Restored = map[weir.TaskID]checkpoint.TaskSnapshot{}

@@ -40,8 +40,10 @@ func TestGate(t *testing.T) {
 				for i := range n {
 					ch := &script{}
 					channels = append(channels, ch)
-					inputs = append(inputs, input{id: weir.ChannelID{From: weir.TaskID{Subtask: i}, To: weir.TaskID{Chain: 1}}, ch: ch,
-						pool: batch.NewPool(nil, 0)})
+					inputs = append(inputs, input{
+						id: weir.ChannelID{From: weir.TaskID{Subtask: i}, To: weir.TaskID{Chain: 1}}, ch: ch,
+						pool: batch.NewPool(nil, 0),
+					})
 				}
 				g = newGate(inputs)
 				return ""

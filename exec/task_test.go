@@ -173,16 +173,24 @@ func TestFailures(t *testing.T) {
 		process func(b *batch.Batch) error
 		want    outcome
 	}{
-		{"error", plan.GlobalAggregate, func(*batch.Batch) error { return errors.New("disk full") },
-			fail("operator", "agg", "global_aggregate(n): disk full", true)},
-		{"panic", plan.LocalAggregate, func(*batch.Batch) error { panic("index out of range") },
-			fail("panic", "local", "local_aggregate(n): panic: index out of range", true)},
-		{"row error", plan.Result, func(*batch.Batch) error {
-			return &exec.RowError{Table: "s", Path: "a.csv", Line: 7, Column: "v", Reason: "no number"}
+		{
+			"error", plan.GlobalAggregate, func(*batch.Batch) error { return errors.New("disk full") },
+			fail("operator", "agg", "global_aggregate(n): disk full", true),
 		},
-			fail("row_error", "result", "result: table s: a.csv:7: column v: no number", false)},
-		{"value error", plan.GlobalAggregate, func(*batch.Batch) error { return &exec.ValueError{Column: "sum(v)", Reason: "too large"} },
-			fail("row_error", "agg", "global_aggregate(n): column sum(v): too large", false)},
+		{
+			"panic", plan.LocalAggregate, func(*batch.Batch) error { panic("index out of range") },
+			fail("panic", "local", "local_aggregate(n): panic: index out of range", true),
+		},
+		{
+			"row error", plan.Result, func(*batch.Batch) error {
+				return &exec.RowError{Table: "s", Path: "a.csv", Line: 7, Column: "v", Reason: "no number"}
+			},
+			fail("row_error", "result", "result: table s: a.csv:7: column v: no number", false),
+		},
+		{
+			"value error", plan.GlobalAggregate, func(*batch.Batch) error { return &exec.ValueError{Column: "sum(v)", Reason: "too large"} },
+			fail("row_error", "agg", "global_aggregate(n): column sum(v): too large", false),
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -49,8 +49,10 @@ type sentinel struct {
 
 func sentinels() []sentinel {
 	return []sentinel{
-		{"stale", weir.ErrStale}, {"invalid", weir.ErrInvalid},
-		{"not_found", weir.ErrNotFound}, {"conflict", weir.ErrConflict},
+		{"stale", weir.ErrStale},
+		{"invalid", weir.ErrInvalid},
+		{"not_found", weir.ErrNotFound},
+		{"conflict", weir.ErrConflict},
 	}
 }
 

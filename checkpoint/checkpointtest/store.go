@@ -215,8 +215,10 @@ func (s *Store) Retained(ctx context.Context, _ weir.JobID) (list []checkpoint.R
 	err = s.do(ctx, "Retained", nil, func() error {
 		for id, r := range s.mu.rows {
 			if r.Status == checkpoint.StatusCompleted && !r.Discarded {
-				list = append(list, checkpoint.Retained{ID: id, Type: r.Type, Manifest: r.Manifest, Base: id == s.mu.base,
-					Pinned: s.mu.pinned[id], CommitsOpen: r.CommitsOpen})
+				list = append(list, checkpoint.Retained{
+					ID: id, Type: r.Type, Manifest: r.Manifest, Base: id == s.mu.base,
+					Pinned: s.mu.pinned[id], CommitsOpen: r.CommitsOpen,
+				})
 			}
 		}
 		return nil

@@ -85,9 +85,11 @@ func (t *Tasks) ack(ctx context.Context, task checkpoint.Task, id weir.Checkpoin
 	if task.Sink {
 		op.List = []json.RawMessage{fmt.Appendf(nil, `{"segment":%d}`, id)}
 	}
-	return checkpoint.Ack{Version: 1, Job: t.Fence.Job, Attempt: t.Fence.Attempt, Task: task.ID, Checkpoint: id, Worker: "w1",
+	return checkpoint.Ack{
+		Version: 1, Job: t.Fence.Job, Attempt: t.Fence.Attempt, Task: task.ID, Checkpoint: id, Worker: "w1",
 		Snapshot: &checkpoint.TaskSnapshot{Task: task.ID, Operators: []checkpoint.OperatorSnapshot{op}, Commits: task.Sink},
-		Timing:   checkpoint.Timing{NewBytes: int64(len(data)), TotalBytes: int64(len(data))}}, nil
+		Timing:   checkpoint.Timing{NewBytes: int64(len(data)), TotalBytes: int64(len(data))},
+	}, nil
 }
 
 // Notify implements checkpoint.Tasks.

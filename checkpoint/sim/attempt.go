@@ -33,8 +33,10 @@ type attempt struct {
 }
 
 func newAttempt(w *world, fence weir.Fence, parallelism int) *attempt {
-	return &attempt{w: w, fence: fence, parallelism: parallelism,
-		collector: checkpoint.NewCollector(faultyStore{w.store, w}, w.faulty, fence, slog.New(slog.DiscardHandler))}
+	return &attempt{
+		w: w, fence: fence, parallelism: parallelism,
+		collector: checkpoint.NewCollector(faultyStore{w.store, w}, w.faulty, fence, slog.New(slog.DiscardHandler)),
+	}
 }
 
 // faultyStore fails the collector's calls; the coordinator's are failed by its driver.
@@ -75,8 +77,10 @@ func (a *attempt) begin(m *checkpoint.Manifest, base, last weir.CheckpointID) {
 		}
 	}
 	var acts []checkpoint.Action
-	a.c, acts = checkpoint.NewCoordinator(a.w.now, checkpoint.Start{Fence: a.fence, Graph: graph(), Parallelism: a.parallelism,
-		Options: a.w.options, Base: base, LastID: last, OpenCommits: open})
+	a.c, acts = checkpoint.NewCoordinator(a.w.now, checkpoint.Start{
+		Fence: a.fence, Graph: graph(), Parallelism: a.parallelism,
+		Options: a.w.options, Base: base, LastID: last, OpenCommits: open,
+	})
 	a.do(acts)
 	a.w.after(a.w.upTo(time.Second), a.survey)
 	for _, s := range a.sources {

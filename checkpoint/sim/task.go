@@ -205,8 +205,10 @@ func (k *counter) snapshot(id weir.CheckpointID) {
 	}
 	data, _ := json.Marshal(k.counts)
 	key := checkpoint.StateKey(job, k.a.fence.Attempt, "count", k.subtask, id, 0)
-	count := checkpoint.OperatorSnapshot{Operator: "count", Keyed: []checkpoint.Handle{{Object: key, Size: int64(len(data)),
-		KeyGroups: weir.KeyGroupsOf(k.subtask, k.a.parallelism, maxGroups)}}}
+	count := checkpoint.OperatorSnapshot{Operator: "count", Keyed: []checkpoint.Handle{{
+		Object: key, Size: int64(len(data)),
+		KeyGroups: weir.KeyGroupsOf(k.subtask, k.a.parallelism, maxGroups),
+	}}}
 	snap.Operators = []checkpoint.OperatorSnapshot{count, sink}
 	upload := k.a.w.upTo(300 * time.Millisecond)
 	if k.a.w.rng.Float64() < k.a.w.faults {

@@ -120,8 +120,10 @@ func newWorld(seed uint64) *world {
 		before, after := w.fault()
 		return blob.Fault{Before: before, After: after}
 	})
-	w.options = checkpoint.Options{Interval: w.upTo(3 * time.Second), MinPause: w.upTo(time.Second) - 500*time.Millisecond, Timeout: 2*time.Second + w.upTo(8*time.Second),
-		NumRetained: 1 + w.rng.IntN(3), TolerableFailures: w.rng.IntN(4) * 3}
+	w.options = checkpoint.Options{
+		Interval: w.upTo(3 * time.Second), MinPause: w.upTo(time.Second) - 500*time.Millisecond, Timeout: 2*time.Second + w.upTo(8*time.Second),
+		NumRetained: 1 + w.rng.IntN(3), TolerableFailures: w.rng.IntN(4) * 3,
+	}
 	w.options.MinPause = max(0, w.options.MinPause)
 	for range 1 + w.rng.IntN(5) {
 		var keys []int

@@ -11,8 +11,10 @@ import (
 )
 
 func newTable() *cobra.Command {
-	cmd := &cobra.Command{Use: "table", Short: "list, create and drop tables of the catalog", Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{
+		Use: "table", Short: "list, create and drop tables of the catalog", Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(newTableList(), newTableCreate(), newTableDrop())
 	return cmd
 }
@@ -29,7 +31,8 @@ type tableView struct {
 
 func newTableList() *cobra.Command {
 	var f clientFlags
-	cmd := &cobra.Command{Use: "list", Short: "list the catalog's tables", Args: usageArgs(cobra.NoArgs),
+	cmd := &cobra.Command{
+		Use: "list", Short: "list the catalog's tables", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -52,14 +55,16 @@ func newTableList() *cobra.Command {
 				}
 				return t.print(w)
 			})
-		}}
+		},
+	}
 	f.add(cmd)
 	return cmd
 }
 
 func newTableCreate() *cobra.Command {
 	var f clientFlags
-	cmd := &cobra.Command{Use: "create FILE.sql|-", Short: "add a table: a CREATE TABLE statement", Args: usageArgs(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{
+		Use: "create FILE.sql|-", Short: "add a table: a CREATE TABLE statement", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -80,21 +85,24 @@ func newTableCreate() *cobra.Command {
 				_, err := fmt.Fprintln(w, printable(v.Name))
 				return err
 			})
-		}}
+		},
+	}
 	f.add(cmd)
 	return cmd
 }
 
 func newTableDrop() *cobra.Command {
 	var f clientFlags
-	cmd := &cobra.Command{Use: "drop TABLE", Short: "remove a table; running jobs keep their definition", Args: usageArgs(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{
+		Use: "drop TABLE", Short: "remove a table; running jobs keep their definition", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
 				return err
 			}
 			return c.do(cmd.Context(), "DELETE", "/v1/tables/"+url.PathEscape(args[0]), nil, nil)
-		}}
+		},
+	}
 	f.add(cmd)
 	return cmd
 }
@@ -102,7 +110,8 @@ func newTableDrop() *cobra.Command {
 // newWorkers makes the list of workers; "weir worker" itself runs one.
 func newWorkers() *cobra.Command {
 	var f clientFlags
-	cmd := &cobra.Command{Use: "workers", Short: "list the workers", Args: usageArgs(cobra.NoArgs),
+	cmd := &cobra.Command{
+		Use: "workers", Short: "list the workers", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -128,7 +137,8 @@ func newWorkers() *cobra.Command {
 				}
 				return t.print(w)
 			})
-		}}
+		},
+	}
 	f.add(cmd)
 	return cmd
 }

@@ -17,8 +17,10 @@ import (
 )
 
 func newJob() *cobra.Command {
-	cmd := &cobra.Command{Use: "job", Short: "submit, list, show, stop, cancel, start and delete jobs", Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{
+		Use: "job", Short: "submit, list, show, stop, cancel, start and delete jobs", Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(newJobSubmit(), newJobList(), newJobShow(), newJobStop(), newJobCancel(), newJobStart(), newJobDelete(), newJobResults(), newJobEvents())
 	return cmd
 }
@@ -72,7 +74,8 @@ func (c *client) submit(ctx context.Context, s submission) (jobView, error) {
 func newJobSubmit() *cobra.Command {
 	var f clientFlags
 	var s submission
-	cmd := &cobra.Command{Use: "submit FILE.sql|-", Short: "create a job and start it", Args: usageArgs(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{
+		Use: "submit FILE.sql|-", Short: "create a job and start it", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -92,7 +95,8 @@ func newJobSubmit() *cobra.Command {
 				_, err := fmt.Fprintf(w, "%s  %s  %s\n", job.Name, job.ID, job.Status)
 				return err
 			})
-		}}
+		},
+	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&s.Name, "name", "", "the job's name (default: from the file's name)")
 	cmd.Flags().IntVar(&s.Parallelism, "parallelism", 0, "subtasks per operator (default: the server's)")
@@ -103,7 +107,8 @@ func newJobSubmit() *cobra.Command {
 func newJobList() *cobra.Command {
 	var f clientFlags
 	var status string
-	cmd := &cobra.Command{Use: "list", Short: "list jobs", Args: usageArgs(cobra.NoArgs),
+	cmd := &cobra.Command{
+		Use: "list", Short: "list jobs", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -126,7 +131,8 @@ func newJobList() *cobra.Command {
 				}
 				return t.print(w)
 			})
-		}}
+		},
+	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&status, "status", "", "only jobs of this status")
 	return cmd
@@ -179,7 +185,8 @@ func orZero(t *time.Time) time.Time {
 
 func newJobShow() *cobra.Command {
 	var f clientFlags
-	cmd := &cobra.Command{Use: "show JOB", Short: "show one job", Args: usageArgs(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{
+		Use: "show JOB", Short: "show one job", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -197,7 +204,8 @@ func newJobShow() *cobra.Command {
 				return err
 			}
 			return j.print(cmd.OutOrStdout())
-		}}
+		},
+	}
 	f.add(cmd)
 	return cmd
 }
@@ -226,7 +234,8 @@ func (j jobView) print(w io.Writer) error {
 // jobVerb makes a verb that POSTs to (or DELETEs) a job and shows it.
 func jobVerb(use, short, method, rest string, body func(*cobra.Command) any) *cobra.Command {
 	var f clientFlags
-	cmd := &cobra.Command{Use: use + " JOB", Short: short, Args: usageArgs(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{
+		Use: use + " JOB", Short: short, Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -243,7 +252,8 @@ func jobVerb(use, short, method, rest string, body func(*cobra.Command) any) *co
 				_, err := fmt.Fprintf(w, "%s  %s\n", job.Name, job.Status)
 				return err
 			})
-		}}
+		},
+	}
 	f.add(cmd)
 	return cmd
 }
@@ -298,7 +308,8 @@ func newJobResults() *cobra.Command {
 	var f clientFlags
 	var limit int
 	var order, at string
-	cmd := &cobra.Command{Use: "results JOB", Short: "print a job's result table", Args: usageArgs(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{
+		Use: "results JOB", Short: "print a job's result table", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -322,7 +333,8 @@ func newJobResults() *cobra.Command {
 				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "(the first %d rows; more with --limit)\n", len(page.Rows))
 			}
 			return err
-		}}
+		},
+	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&limit, "limit", 1000, "rows at the most")
 	cmd.Flags().StringVar(&order, "order-by", "", "a column, descending with a leading -")
@@ -366,7 +378,8 @@ func (r resultView) printRows(w io.Writer) error {
 
 func newJobEvents() *cobra.Command {
 	var f clientFlags
-	cmd := &cobra.Command{Use: "events JOB", Short: "print a job's history", Args: usageArgs(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{
+		Use: "events JOB", Short: "print a job's history", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -389,7 +402,8 @@ func newJobEvents() *cobra.Command {
 				}
 				return t.print(w)
 			})
-		}}
+		},
+	}
 	f.add(cmd)
 	return cmd
 }

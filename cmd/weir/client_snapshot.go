@@ -11,15 +11,18 @@ import (
 )
 
 func newCheckpoint() *cobra.Command {
-	cmd := &cobra.Command{Use: "checkpoint", Short: "list and trigger checkpoints", Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{
+		Use: "checkpoint", Short: "list and trigger checkpoints", Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(newCheckpointList(), newCheckpointTrigger())
 	return cmd
 }
 
 func newCheckpointList() *cobra.Command {
 	var f clientFlags
-	cmd := &cobra.Command{Use: "list JOB", Short: "list a job's checkpoints and savepoints, newest first", Args: usageArgs(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{
+		Use: "list JOB", Short: "list a job's checkpoints and savepoints, newest first", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -45,7 +48,8 @@ func newCheckpointList() *cobra.Command {
 				}
 				return t.print(w)
 			})
-		}}
+		},
+	}
 	f.add(cmd)
 	return cmd
 }
@@ -54,7 +58,8 @@ func newCheckpointList() *cobra.Command {
 func snapshotVerb(use, short, rest string, body func() any) *cobra.Command {
 	var f clientFlags
 	var wait time.Duration
-	cmd := &cobra.Command{Use: use, Short: short, Args: usageArgs(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -73,7 +78,8 @@ func snapshotVerb(use, short, rest string, body func() any) *cobra.Command {
 				err = fmt.Errorf("%s %d %s: %s", cp.Type, cp.ID, cp.Status, cp.Failure.Message)
 			}
 			return err
-		}}
+		},
+	}
 	f.add(cmd)
 	cmd.Flags().DurationVar(&wait, "wait", 60*time.Second, "how long to wait for its end")
 	return cmd
@@ -84,8 +90,10 @@ func newCheckpointTrigger() *cobra.Command {
 }
 
 func newSavepoint() *cobra.Command {
-	cmd := &cobra.Command{Use: "savepoint", Short: "create, list and restore savepoints", Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{
+		Use: "savepoint", Short: "create, list and restore savepoints", Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(newSavepointCreate(), newSavepointList(), newSavepointRestore(), newSavepointDelete())
 	return cmd
 }
@@ -104,7 +112,8 @@ func newSavepointCreate() *cobra.Command {
 
 func newSavepointList() *cobra.Command {
 	var f clientFlags
-	cmd := &cobra.Command{Use: "list", Short: "list all savepoints, newest first", Args: usageArgs(cobra.NoArgs),
+	cmd := &cobra.Command{
+		Use: "list", Short: "list all savepoints, newest first", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -124,7 +133,8 @@ func newSavepointList() *cobra.Command {
 				}
 				return t.print(w)
 			})
-		}}
+		},
+	}
 	f.add(cmd)
 	return cmd
 }
@@ -137,7 +147,8 @@ func newSavepointRestore() *cobra.Command {
 		AllowDuplicateOutput bool   `json:"allow_duplicate_output,omitempty"`
 		AbandonOutput        bool   `json:"abandon_output,omitempty"`
 	}
-	cmd := &cobra.Command{Use: "restore JOB SAVEPOINT", Short: "take a job back to a savepoint", Args: usageArgs(cobra.ExactArgs(2)),
+	cmd := &cobra.Command{
+		Use: "restore JOB SAVEPOINT", Short: "take a job back to a savepoint", Args: usageArgs(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -152,7 +163,8 @@ func newSavepointRestore() *cobra.Command {
 				_, err := fmt.Fprintf(w, "%s  %s  from %s\n", job.Name, job.Status, body.From)
 				return err
 			})
-		}}
+		},
+	}
 	f.add(cmd)
 	cmd.Flags().IntVar(&body.Parallelism, "parallelism", 0, "another parallelism")
 	cmd.Flags().BoolVar(&body.AllowDuplicateOutput, "allow-duplicate-output", false, "go back behind output already committed")
@@ -162,14 +174,16 @@ func newSavepointRestore() *cobra.Command {
 
 func newSavepointDelete() *cobra.Command {
 	var f clientFlags
-	cmd := &cobra.Command{Use: "delete SAVEPOINT", Short: "delete a savepoint and its objects", Args: usageArgs(cobra.ExactArgs(1)),
+	cmd := &cobra.Command{
+		Use: "delete SAVEPOINT", Short: "delete a savepoint and its objects", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
 				return err
 			}
 			return c.do(cmd.Context(), "DELETE", "/v1/savepoints/"+url.PathEscape(args[0]), nil, nil)
-		}}
+		},
+	}
 	f.add(cmd)
 	return cmd
 }

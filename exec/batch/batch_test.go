@@ -32,8 +32,10 @@ func appendRandom(t *rapid.T, v *Vector) {
 
 func drawFloat(t *rapid.T) float64 {
 	if rapid.Bool().Draw(t, "special") {
-		return rapid.SampledFrom([]float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1,
-			math.Float64frombits(0xfff8000000000001)}).Draw(t, "float")
+		return rapid.SampledFrom([]float64{
+			0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1,
+			math.Float64frombits(0xfff8000000000001),
+		}).Draw(t, "float")
 	}
 	return rapid.Float64().Draw(t, "float")
 }

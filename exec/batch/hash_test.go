@@ -124,8 +124,10 @@ func TestKeysKeepApart(t *testing.T) {
 
 func TestFloatOrder(t *testing.T) {
 	t.Parallel()
-	ordered := []float64{math.Inf(-1), -math.MaxFloat64, -1, -math.SmallestNonzeroFloat64, 0,
-		math.SmallestNonzeroFloat64, 1, math.MaxFloat64, math.Inf(1), math.NaN()}
+	ordered := []float64{
+		math.Inf(-1), -math.MaxFloat64, -1, -math.SmallestNonzeroFloat64, 0,
+		math.SmallestNonzeroFloat64, 1, math.MaxFloat64, math.Inf(1), math.NaN(),
+	}
 	for i := range ordered {
 		for j := range ordered {
 			if got := int64(FloatOrder(ordered[i])) < int64(FloatOrder(ordered[j])); got != (i < j) {

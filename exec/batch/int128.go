@@ -174,8 +174,10 @@ func div256(n [4]uint64, d uint128) (q [4]uint64, rem uint128) {
 	// Long division with a normalised divisor of two limbs.
 	s := uint(bits.LeadingZeros64(d.hi))
 	d1, d0 := d.hi<<s|d.lo>>1>>(63-s), d.lo<<s
-	u := [5]uint64{n[0] << s, n[1]<<s | n[0]>>1>>(63-s), n[2]<<s | n[1]>>1>>(63-s),
-		n[3]<<s | n[2]>>1>>(63-s), n[3] >> 1 >> (63 - s)}
+	u := [5]uint64{
+		n[0] << s, n[1]<<s | n[0]>>1>>(63-s), n[2]<<s | n[1]>>1>>(63-s),
+		n[3]<<s | n[2]>>1>>(63-s), n[3] >> 1 >> (63 - s),
+	}
 	for i := 2; i >= 0; i-- {
 		q[i], u[i+1], u[i] = div3by2(u[i+2], u[i+1], u[i], d1, d0)
 	}

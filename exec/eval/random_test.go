@@ -13,8 +13,12 @@ import (
 
 // The columns of the random batches: two of each type.
 var testTypes = []expr.Type{
-	{Kind: expr.Boolean}, {Kind: expr.Int}, {Kind: expr.BigInt}, {Kind: expr.Double},
-	{Kind: expr.Decimal, Precision: 38, Scale: 2}, {Kind: expr.String},
+	{Kind: expr.Boolean},
+	{Kind: expr.Int},
+	{Kind: expr.BigInt},
+	{Kind: expr.Double},
+	{Kind: expr.Decimal, Precision: 38, Scale: 2},
+	{Kind: expr.String},
 }
 
 var (

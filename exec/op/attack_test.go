@@ -65,13 +65,17 @@ func grouping(input []plan.Column, keys []int, raw, final bool, aggs ...expr.Agg
 		}
 		out = append(out, column(a.Text, a.Type))
 	}
-	g := plan.Operator{ID: "agg", Name: "global_aggregate", Kind: plan.GlobalAggregate, Schema: out,
-		Aggregate: &plan.AggregateSpec{Keys: keys, Aggregates: global, Raw: raw, Final: final}}
+	g := plan.Operator{
+		ID: "agg", Name: "global_aggregate", Kind: plan.GlobalAggregate, Schema: out,
+		Aggregate: &plan.AggregateSpec{Keys: keys, Aggregates: global, Raw: raw, Final: final},
+	}
 	if raw {
 		return []plan.Operator{g}
 	}
-	l := plan.Operator{ID: "local", Name: "local_aggregate", Kind: plan.LocalAggregate, Schema: partial,
-		Aggregate: &plan.AggregateSpec{Keys: keys, Aggregates: aggs}}
+	l := plan.Operator{
+		ID: "local", Name: "local_aggregate", Kind: plan.LocalAggregate, Schema: partial,
+		Aggregate: &plan.AggregateSpec{Keys: keys, Aggregates: aggs},
+	}
 	return []plan.Operator{l, g}
 }
 
@@ -105,26 +109,50 @@ func TestGrouping(t *testing.T) {
 		aggs  []expr.Aggregate
 		want  string
 	}{
-		{"counts by text", kv, kvRows, columns(0), []expr.Aggregate{countStar(), count(1, bigint), sum(1, bigint, expr.DecimalType(0))},
-			lines("NULL|2|2|11", "a long kex|1|1|2", "a long key|2|2|4", "a|3|2|2", "b|2|0|NULL", "|1|1|2")},
-		{"one group", kv, kvRows, nil, []expr.Aggregate{countStar(), count(1, bigint), sum(1, bigint, expr.DecimalType(0))},
-			lines("11|8|21")},
+		{
+			"counts by text", kv, kvRows, columns(0),
+			[]expr.Aggregate{countStar(), count(1, bigint), sum(1, bigint, expr.DecimalType(0))},
+			lines("NULL|2|2|11", "a long kex|1|1|2", "a long key|2|2|4", "a|3|2|2", "b|2|0|NULL", "|1|1|2"),
+		},
+		{
+			"one group", kv, kvRows, nil,
+			[]expr.Aggregate{countStar(), count(1, bigint), sum(1, bigint, expr.DecimalType(0))},
+			lines("11|8|21"),
+		},
 		{"no aggregate", kv, kvRows, columns(0), nil, lines("", "NULL", "a", "a long kex", "a long key", "b")},
-		{"S01: NULL is a group of its own", ik, rows(ik, []any{0, 1}, []any{nil, 1}, []any{7, 1}, []any{nil, 1}, []any{-1, 1}, []any{7, 1}),
-			columns(0), []expr.Aggregate{countStar()}, lines("-1|1", "0|1", "7|2", "NULL|2")},
-		{"two keys", ik, rows(ik, []any{1, 2}, []any{2, 1}, []any{1, 2}, []any{1, nil}, []any{nil, 1}, []any{nil, nil}, []any{nil, nil}),
-			columns(1, 0), []expr.Aggregate{countStar()}, lines("1|2|1", "1|NULL|1", "2|1|2", "NULL|1|1", "NULL|NULL|2")},
-		{"S11: -0 is 0 and NaN is NaN", dk, rows(dk, []any{math.Copysign(0, -1), 1.0}, []any{0.0, 2.0}, []any{nan, 1.0}, []any{nan, nan}, []any{1.0, inf}, []any{1.0, -inf}, []any{2.0, inf}, []any{2.0, 1.0}, []any{3.0, nil}),
-			columns(0), []expr.Aggregate{countStar(), sum(1, double, double)}, lines("0|2|3", "1|2|NaN", "2|2|+Inf", "3|1|NULL", "NaN|2|NaN")},
-		{"compensated sums", dk, rows(dk, []any{1.0, 1e100}, []any{1.0, 1.0}, []any{1.0, -1e100}, []any{1.0, 0.25}),
-			columns(0), []expr.Aggregate{sum(1, double, double)}, lines("1|1.25")},
+		{
+			"S01: NULL is a group of its own", ik, rows(ik, []any{0, 1}, []any{nil, 1}, []any{7, 1}, []any{nil, 1}, []any{-1, 1}, []any{7, 1}),
+			columns(0),
+			[]expr.Aggregate{countStar()},
+			lines("-1|1", "0|1", "7|2", "NULL|2"),
+		},
+		{
+			"two keys", ik, rows(ik, []any{1, 2}, []any{2, 1}, []any{1, 2}, []any{1, nil}, []any{nil, 1}, []any{nil, nil}, []any{nil, nil}),
+			columns(1, 0),
+			[]expr.Aggregate{countStar()},
+			lines("1|2|1", "1|NULL|1", "2|1|2", "NULL|1|1", "NULL|NULL|2"),
+		},
+		{
+			"S11: -0 is 0 and NaN is NaN", dk, rows(dk, []any{math.Copysign(0, -1), 1.0}, []any{0.0, 2.0}, []any{nan, 1.0}, []any{nan, nan}, []any{1.0, inf}, []any{1.0, -inf}, []any{2.0, inf}, []any{2.0, 1.0}, []any{3.0, nil}),
+			columns(0),
+			[]expr.Aggregate{countStar(), sum(1, double, double)},
+			lines("0|2|3", "1|2|NaN", "2|2|+Inf", "3|1|NULL", "NaN|2|NaN"),
+		},
+		{
+			"compensated sums", dk, rows(dk, []any{1.0, 1e100}, []any{1.0, 1.0}, []any{1.0, -1e100}, []any{1.0, 0.25}),
+			columns(0),
+			[]expr.Aggregate{sum(1, double, double)},
+			lines("1|1.25"),
+		},
 	} {
 		for _, raw := range []bool{false, true} {
 			for _, final := range []bool{false, true} {
 				t.Run(test.name+map[bool]string{true: " raw"}[raw]+map[bool]string{true: " final"}[final], func(t *testing.T) {
 					t.Parallel()
-					exectest.Attack(t, exectest.Case{Chain: grouping(test.input, test.keys, raw, final, test.aggs...),
-						Input: test.input, Rows: test.rows, Keys: test.keys, Want: test.want})
+					exectest.Attack(t, exectest.Case{
+						Chain: grouping(test.input, test.keys, raw, final, test.aggs...),
+						Input: test.input, Rows: test.rows, Keys: test.keys, Want: test.want,
+					})
 				})
 			}
 		}
@@ -197,15 +225,21 @@ func TestResult(t *testing.T) {
 	input := []plan.Column{column("k", text), column("n", bigint), column("d", double)}
 	b := rows(input, []any{"a", 1, 0.5}, []any{"b", 1, nil}, []any{"a", 1, 0.5}, []any{"a", 2, 0.5}, []any{"c", 3, math.NaN()}, []any{nil, 4, 1e21}, []any{"c", 3, math.NaN()})
 	b.Kinds = []batch.RowKind{batch.Insert, batch.Insert, batch.UpdateBefore, batch.UpdateAfter, batch.Insert, batch.Insert, batch.Delete}
-	keyed := plan.Operator{ID: "r", Name: "result", Kind: plan.Result, Result: &plan.ResultSpec{Keys: columns(0), Show: columns(1, 2)},
-		Schema: []plan.Column{input[1], input[2]}}
-	exectest.Attack(t, exectest.Case{Chain: []plan.Operator{keyed}, Input: input, Rows: b, Keys: columns(0),
-		Want: lines(`{"n":1,"d":null}`, `{"n":2,"d":0.5}`, `{"n":4,"d":1e+21}`)})
+	keyed := plan.Operator{
+		ID: "r", Name: "result", Kind: plan.Result, Result: &plan.ResultSpec{Keys: columns(0), Show: columns(1, 2)},
+		Schema: []plan.Column{input[1], input[2]},
+	}
+	exectest.Attack(t, exectest.Case{
+		Chain: []plan.Operator{keyed}, Input: input, Rows: b, Keys: columns(0),
+		Want: lines(`{"n":1,"d":null}`, `{"n":2,"d":0.5}`, `{"n":4,"d":1e+21}`),
+	})
 	multi := keyed
 	multi.Result = &plan.ResultSpec{Multiset: true, Show: columns(0, 1)}
 	multi.Schema = input[:2]
-	exectest.Attack(t, exectest.Case{Chain: []plan.Operator{multi}, Input: input, Rows: b, Keys: columns(0, 1, 2),
-		Want: lines(`{"k":"a","n":2}`, `{"k":"b","n":1}`, `{"k":null,"n":4}`)})
+	exectest.Attack(t, exectest.Case{
+		Chain: []plan.Operator{multi}, Input: input, Rows: b, Keys: columns(0, 1, 2),
+		Want: lines(`{"k":"a","n":2}`, `{"k":"b","n":1}`, `{"k":null,"n":4}`),
+	})
 }
 
 func TestFilterAndProject(t *testing.T) {
@@ -217,8 +251,10 @@ func TestFilterAndProject(t *testing.T) {
 	chain := []plan.Operator{
 		{ID: "f", Kind: plan.Filter, Schema: input, Filter: &plan.FilterSpec{Predicate: &expr.Expr{Op: expr.OpGt, Type: boolean, Args: []*expr.Expr{v, one}}}},
 		{ID: "f2", Kind: plan.Filter, Schema: input, Filter: &plan.FilterSpec{Predicate: &expr.Expr{Op: expr.OpIsNotNull, Type: boolean, Args: []*expr.Expr{k}}}},
-		{ID: "p", Kind: plan.Project, Schema: []plan.Column{column("v", bigint), column("k", text), column("w", bigint), column("v2", bigint)},
-			Project: &plan.ProjectSpec{Exprs: []*expr.Expr{v, k, {Op: expr.OpAdd, Type: bigint, Args: []*expr.Expr{v, one}, Text: "v + 1"}, v}}},
+		{
+			ID: "p", Kind: plan.Project, Schema: []plan.Column{column("v", bigint), column("k", text), column("w", bigint), column("v2", bigint)},
+			Project: &plan.ProjectSpec{Exprs: []*expr.Expr{v, k, {Op: expr.OpAdd, Type: bigint, Args: []*expr.Expr{v, one}, Text: "v + 1"}, v}},
+		},
 	}
 	b := rows(input, []any{"a", 1}, []any{"b", 2}, []any{nil, 3}, []any{"c", nil}, []any{"d", 5}, []any{"a", 6})
 	exectest.Attack(t, exectest.Case{Chain: chain, Input: input, Rows: b, Keys: columns(0), Want: lines("2|b|3|2", "5|d|6|5", "6|a|7|6")})

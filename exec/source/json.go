@@ -35,7 +35,8 @@ type jsonDecoder struct {
 // maxSteps bounds the steps that are remembered.
 const maxSteps = 1024
 
-// A step is the text in front of a value, from the end of the value before it.
+// A step is the text in front of a value, from the end of the value before it. Where it
+// was remembered without the blanks that stand behind the colon now, they are left over.
 type step struct {
 	text   []byte
 	w0, w1 uint64 // the first 16 bytes of text, masked
@@ -113,7 +114,7 @@ func (d *jsonDecoder) row(r *rows, data []byte, p int) (next int, blank bool, f 
 				p = q
 				continue
 			}
-			if p, f = skipValue(data, p, 0); f != nil {
+			if p, f = skipValue(data, space(data, p), 0); f != nil {
 				return p, false, f.at(begin, p, data)
 			}
 			continue
@@ -138,7 +139,7 @@ func (d *jsonDecoder) row(r *rows, data []byte, p int) (next int, blank bool, f 
 				continue
 			}
 		}
-		if p, f = d.value(r, c, data, p); f != nil {
+		if p, f = d.value(r, c, data, space(data, p)); f != nil {
 			return p, false, f.at(begin, p, data)
 		}
 	}
