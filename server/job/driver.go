@@ -168,13 +168,9 @@ func (d *driver) begin(ctx context.Context) ([]event, error) {
 	d.mu.attempt = j.Attempt
 	d.mu.Unlock()
 	d.taken = !j.Status.Terminal() && j.Attempt != weir.AttemptID{}
-	start := evStart{}
-	if j.StopSavepoint != "" && j.Base.Job == j.ID {
-		r, err := d.s.deps.Store.CheckpointByID(ctx, j.ID, j.Base.Checkpoint)
-		if err != nil {
-			return nil, err
-		}
-		start.Saved = r.Savepoint == j.StopSavepoint && r.Status == checkpoint.StatusCompleted
+	saved, err := d.saved(ctx, j)
+	if err != nil {
+		return nil, err
 	}
 	restart, err := ParseRestart(j.Restart)
 	if err == nil {
@@ -188,7 +184,16 @@ func (d *driver) begin(ctx context.Context) ([]event, error) {
 		return nil, d.s.deps.Store.SetStatus(ctx, d.fenceOf(j), weir.StatusFailed, f)
 	}
 	d.machine = newMachine(j, restart, discards(d.options.Retention))
-	return []event{start}, nil
+	return []event{evStart{saved}}, nil
+}
+
+// saved reports whether a job's base is the savepoint that its stop asked for.
+func (d *driver) saved(ctx context.Context, j weir.Job) (bool, error) {
+	if j.StopSavepoint == "" || j.Base.Job != j.ID {
+		return false, nil
+	}
+	r, err := d.s.deps.Store.CheckpointByID(ctx, j.ID, j.Base.Checkpoint)
+	return err == nil && r.Savepoint == j.StopSavepoint && r.Status == checkpoint.StatusCompleted, err
 }
 
 // discards says with which ends of a job its checkpoints end.
@@ -297,7 +302,12 @@ func (d *driver) beginAttempt(ctx context.Context) (event, error) {
 	d.mu.Lock()
 	d.mu.attempt, d.mu.placed, d.mu.restore, d.mu.run, d.mu.ended = j.Attempt, nil, nil, nil, nil
 	d.mu.Unlock()
-	return evBegun{j}, nil
+	saved := false
+	err = d.insist(ctx, "read base", func() (err error) {
+		saved, err = d.saved(ctx, j)
+		return err
+	})
+	return evBegun{j, saved}, err
 }
 
 // setStatus records a status; one that is there already was recorded by a try whose
@@ -386,31 +396,4 @@ func together(workers []weir.WorkerID, f func(weir.WorkerID) error) error {
 		g.Go(func() error { return f(w) })
 	}
 	return g.Wait()
-}
-
-// report takes in what a worker says of a task.
-func (d *driver) report(r deploy.Report) error {
-	d.mu.Lock()
-	attempt, run := d.mu.attempt, d.mu.run
-	if r.Attempt == attempt && r.Ended != nil && run == nil {
-		d.mu.ended = append(d.mu.ended, *r.Ended)
-	}
-	d.mu.Unlock()
-	if r.Attempt != attempt {
-		return fmt.Errorf("%w: attempt %v of job %s is over", weir.ErrStale, r.Attempt, r.Job)
-	}
-	switch {
-	case r.Status != nil && r.Status.Failure != nil:
-		d.post(evTaskFailed{r.Attempt, *r.Status.Failure, r.Status.Restart})
-	case r.Status != nil:
-		d.post(evTaskRuns{r.Attempt, r.Status.Task})
-	case run == nil:
-	case r.Ack != nil:
-		run.runner.Ack(*r.Ack)
-	case r.Ended != nil:
-		run.runner.SourceEnded(*r.Ended)
-	case r.Committed != nil:
-		run.runner.Committed(r.Committed.Task, r.Committed.Checkpoint, nil)
-	}
-	return nil
 }

@@ -80,6 +80,33 @@ func (s *Service) report(ctx context.Context, _ string, body []byte) ([]byte, er
 	return nil, fmt.Errorf("%w: this server does not hold the lease", weir.ErrConflict)
 }
 
+// report takes in what a worker says of a task.
+func (d *driver) report(r deploy.Report) error {
+	d.mu.Lock()
+	attempt, run := d.mu.attempt, d.mu.run
+	if r.Attempt == attempt && r.Ended != nil && run == nil {
+		d.mu.ended = append(d.mu.ended, *r.Ended)
+	}
+	d.mu.Unlock()
+	if r.Attempt != attempt {
+		return fmt.Errorf("%w: attempt %v of job %s is over", weir.ErrStale, r.Attempt, r.Job)
+	}
+	switch {
+	case r.Status != nil && r.Status.Failure != nil:
+		d.post(evTaskFailed{r.Attempt, *r.Status.Failure, r.Status.Restart})
+	case r.Status != nil:
+		d.post(evTaskRuns{r.Attempt, r.Status.Task})
+	case run == nil:
+	case r.Ack != nil:
+		run.runner.Ack(*r.Ack)
+	case r.Ended != nil:
+		run.runner.SourceEnded(*r.Ended)
+	case r.Committed != nil:
+		run.runner.Committed(r.Committed.Task, r.Committed.Checkpoint, nil)
+	}
+	return nil
+}
+
 // A stray is an attempt that a worker runs and that is over.
 type stray struct {
 	worker  weir.WorkerID

@@ -62,116 +62,6 @@ func (m *machine) wake() time.Time {
 	return time.Time{}
 }
 
-// An event is something that happened. Those of an attempt name it; events of another
-// one are ignored.
-type event interface{ isEvent() }
-
-type (
-	// evStart is the first event. Saved: the base is the savepoint that the stop in the
-	// job's row asked for.
-	evStart struct{ Saved bool }
-	// evWished: the row was read again at a time; its Desired and StopSavepoint count.
-	evWished struct {
-		Job    weir.Job
-		ReadAt time.Time
-	}
-	// evBegun: the attempt is recorded.
-	evBegun struct{ Job weir.Job }
-	// evLoaded: the snapshot is read (or there is none), for tasks in slots; or it
-	// cannot be.
-	evLoaded struct {
-		Need, Tasks int
-		Failure     *weir.Failure
-		Restart     bool
-	}
-	// evPlaced: slots are reserved, or Missing of them are not there. Wait: not all
-	// workers may have been heard of yet.
-	evPlaced struct {
-		Slots   []weir.WorkerID
-		Missing int
-		Wait    bool
-	}
-	evSlots    struct{} // slots may have become free
-	evTaskRuns struct {
-		Attempt weir.AttemptID
-		Task    weir.TaskID
-	}
-	evTaskFailed struct {
-		Attempt weir.AttemptID
-		Failure weir.Failure
-		Restart bool
-	}
-	evWorkerLost struct {
-		Worker weir.WorkerID
-		Why    string
-	}
-	// evSaved: the stop's savepoint is complete and its output visible, or failed.
-	evSaved struct {
-		Attempt weir.AttemptID
-		Failure *weir.Failure
-	}
-	// evFinal: the final checkpoint is complete and its output visible.
-	evFinal struct{ Attempt weir.AttemptID }
-	// evEnded: no task and no coordinator of the attempt runs, as far as can be known.
-	evEnded struct{ Attempt weir.AttemptID }
-	// evCommitted: no commit is open any more, or Problem says why some still are.
-	evCommitted struct{ Problem string }
-	evTick      struct{}
-)
-
-func (evStart) isEvent()      {}
-func (evWished) isEvent()     {}
-func (evBegun) isEvent()      {}
-func (evLoaded) isEvent()     {}
-func (evPlaced) isEvent()     {}
-func (evSlots) isEvent()      {}
-func (evTaskRuns) isEvent()   {}
-func (evTaskFailed) isEvent() {}
-func (evWorkerLost) isEvent() {}
-func (evSaved) isEvent()      {}
-func (evFinal) isEvent()      {}
-func (evEnded) isEvent()      {}
-func (evCommitted) isEvent()  {}
-func (evTick) isEvent()       {}
-
-// An action is something to do. Those that answer name the event.
-type action interface{ isAction() }
-
-type (
-	actBegin  struct{}              // record the next attempt → evBegun
-	actLoad   struct{}              // read the base's manifest → evLoaded
-	actPlace  struct{ Need int }    // reserve slots → evPlaced
-	actDeploy struct{}              // send the tasks to their workers
-	actRun    struct{}              // start the coordinator of checkpoints
-	actSave   struct{ Name string } // take the stop's savepoint → evSaved
-	// actEnd ends coordinator and tasks and gives the slots back → evEnded. Close: the
-	// tasks end by themselves. Wait: the answer waits for workers that take their time.
-	actEnd    struct{ Close, Wait bool }
-	actCommit struct{} // complete open commits → evCommitted
-	actStatus struct {
-		To      weir.Status
-		Failure *weir.Failure
-	}
-	actResume  struct{}                       // record that the user's stop is over: desired is running
-	actDiscard struct{}                       // delete the job's checkpoints
-	actNote    struct{ Kind, Message string } // append to the history
-	actDone    struct{}                       // the machine has no more to do
-)
-
-func (actBegin) isAction()   {}
-func (actLoad) isAction()    {}
-func (actPlace) isAction()   {}
-func (actDeploy) isAction()  {}
-func (actRun) isAction()     {}
-func (actSave) isAction()    {}
-func (actEnd) isAction()     {}
-func (actCommit) isAction()  {}
-func (actStatus) isAction()  {}
-func (actResume) isAction()  {}
-func (actDiscard) isAction() {}
-func (actNote) isAction()    {}
-func (actDone) isAction()    {}
-
 // newMachine makes the machine of a job as its row stands. discard says with which
 // final statuses its checkpoints end.
 func newMachine(job weir.Job, opts RestartOptions, discard func(weir.Status) bool) *machine {
@@ -188,8 +78,7 @@ func (m *machine) step(now time.Time, ev event) []action {
 		m.job.Desired, m.job.StopSavepoint = ev.Job.Desired, ev.Job.StopSavepoint
 	case evBegun:
 		if m.phase == phaseBegin {
-			m.job, m.begun, m.phase = ev.Job, true, phaseLoad
-			out.add(actLoad{})
+			m.begin(ev, &out)
 		}
 	case evLoaded:
 		m.loaded(now, ev, &out)
@@ -295,6 +184,16 @@ func (m *machine) next(now, at time.Time, out *actions) {
 func (m *machine) wantsNone() bool {
 	never := m.job.Attempt == weir.AttemptID{} // no state that a savepoint could hold
 	return m.job.Desired == weir.DesiredCanceled || m.halted() || m.job.Desired == weir.DesiredStopped && never
+}
+
+// begin takes the attempt that was recorded.
+func (m *machine) begin(ev evBegun, out *actions) {
+	m.job, m.begun, m.phase = ev.Job, true, phaseLoad
+	if ev.Saved && m.job.Desired == weir.DesiredStopped {
+		m.end(weir.StatusStopped, nil, out)
+		return
+	}
+	out.add(actLoad{})
 }
 
 func (m *machine) loaded(now time.Time, ev evLoaded, out *actions) {

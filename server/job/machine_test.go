@@ -28,7 +28,7 @@ func attemptOf(n int64) weir.AttemptID {
 // actions, then where the machine stands:
 //
 //	job [status=] [attempt=] [desired=] [savepoint=] [base=] [saved] [ended] [restart={json}] [retention=]
-//	wish desired [savepoint]     begun [n]       loaded need=N tasks=N | loaded fail=TEXT [final]
+//	wish desired [savepoint]     begun [saved]   loaded need=N tasks=N | loaded fail=TEXT [final]
 //	placed w1 w2 | placed missing=N [wait]       slots       runs 0/0 0/1 … [attempt=]
 //	failed TEXT [final] [attempt=]               lost w1     saved [fail=TEXT]
 //	final       gone       committed [problem=TEXT]          tick DURATION
@@ -61,7 +61,7 @@ func (s *jobScript) run(t *testing.T, d *datadriven.TestData) string {
 		j := s.m.job
 		j.Attempt, j.Status = attemptOf(j.Attempt.Number+1), weir.StatusScheduling
 		j.EndedAt = time.Time{}
-		ev = evBegun{j}
+		ev = evBegun{j, d.HasArg("saved")}
 	case "loaded":
 		e := evLoaded{Restart: !d.HasArg("final")}
 		if f := text(d, "fail"); f != "" {
