@@ -130,6 +130,42 @@ func TestJSONAgainstReference(t *testing.T) {
 	})
 }
 
+// TestJSONBehindOthers: what stands between two values is remembered from record to
+// record; a record is read alike behind any other one.
+func TestJSONBehindOthers(t *testing.T) {
+	t.Parallel()
+	blank := rapid.SampledFrom([]string{"", "", " ", "\t", "\r", "  "})
+	value := rapid.SampledFrom([]string{"1", "-12.5", `"a"`, `"long enough to count"`, "null", "true", `[1]`, `{"k":1}`, "x"})
+	record := rapid.Custom(func(t *rapid.T) string {
+		var s strings.Builder
+		s.WriteString(blank.Draw(t, "w") + "{")
+		for i, k := range rapid.Permutation([]string{"k", "n", "x", "other"}).Draw(t, "keys")[:rapid.IntRange(0, 4).Draw(t, "n")] {
+			if i > 0 {
+				s.WriteString(blank.Draw(t, "w") + ",")
+			}
+			s.WriteString(blank.Draw(t, "w") + strconv.Quote(k) + blank.Draw(t, "w") + ":" + blank.Draw(t, "w") + value.Draw(t, "v"))
+		}
+		return s.String() + blank.Draw(t, "w") + "}" + blank.Draw(t, "w")
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		var body, rows string
+		for _, line := range rapid.SliceOfN(record, 1, 6).Draw(t, "lines") {
+			body += line + "\n"
+			alone, fault := decodeAll(t, reading(fuzzTable), line)
+			got, f := decodeAll(t, reading(fuzzTable), body)
+			if (f == nil) != (fault == nil) || f != nil && f.reason != fault.reason {
+				t.Fatalf("%q: fault %v, alone %v", body, f, fault)
+			}
+			if f != nil {
+				return
+			}
+			if rows += alone; got != rows {
+				t.Fatalf("%q:\n got %s\nwant %s", body, got, rows)
+			}
+		}
+	})
+}
+
 // TestNumbers compares the number scanners with math/big.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
