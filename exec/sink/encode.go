@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"weir"
+	"weir/exec"
 	"weir/exec/batch"
 	"weir/planner/expr"
 	"weir/planner/plan"
@@ -41,7 +42,7 @@ type jsonEncoder struct {
 func newJSONEncoder(columns []plan.Column) *jsonEncoder {
 	e := &jsonEncoder{columns: columns}
 	for i, c := range columns {
-		key := appendJSON([]byte{"{,"[min(i, 1)]}, []byte(c.Name))
+		key := exec.AppendJSONString([]byte{"{,"[min(i, 1)]}, []byte(c.Name))
 		e.keys = append(e.keys, append(key, ':'))
 	}
 	return e
@@ -52,48 +53,9 @@ func (e *jsonEncoder) head(dst []byte) []byte { return dst }
 func (e *jsonEncoder) row(dst []byte, b *batch.Batch, row int) []byte {
 	for i := range e.columns {
 		dst = append(dst, e.keys[i]...)
-		v, t := &b.Columns[i], e.columns[i].Type
-		switch {
-		case v.Null(row):
-			dst = append(dst, "null"...)
-		case t.Kind == expr.String:
-			dst = appendJSON(dst, v.Str(row))
-		case t.Kind == expr.TimestampLTZ, t.Kind == expr.Double && v.Floats[row]-v.Floats[row] != 0:
-			dst = append(dst, '"')
-			dst = appendValue(dst, v, row, t)
-			dst = append(dst, '"')
-		default:
-			dst = appendValue(dst, v, row, t)
-		}
+		dst = exec.AppendJSON(dst, e.columns[i].Type, &b.Columns[i], row)
 	}
 	return append(dst, "}\n"...)
-}
-
-// appendJSON appends a text in quotes.
-func appendJSON(dst, text []byte) []byte {
-	const hexDigits = "0123456789abcdef"
-	dst = append(dst, '"')
-	from := 0
-	for i, c := range text {
-		if c >= 0x20 && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, text[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, `\n`...)
-		case '\r':
-			dst = append(dst, `\r`...)
-		case '\t':
-			dst = append(dst, `\t`...)
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
-	}
-	return append(append(dst, text[from:]...), '"')
 }
 
 // A csvEncoder writes RFC 4180 records.
@@ -154,7 +116,7 @@ func (e *csvEncoder) row(dst []byte, b *batch.Batch, row int) []byte {
 			dst = e.appendField(dst, v.Str(row))
 		default:
 			at := len(dst)
-			if dst = appendValue(dst, v, row, t); e.mustQuote(dst[at:]) { // the delimiter may be '-'
+			if dst = exec.AppendText(dst, t, v, row); e.mustQuote(dst[at:]) { // the delimiter may be '-'
 				end := len(dst)
 				dst = append(dst, `""`...)
 				copy(dst[at+1:], dst[at:end])

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"weir/exec"
 	"weir/exec/batch"
 	"weir/planner/expr"
 	"weir/planner/plan"
@@ -125,23 +125,12 @@ func TestTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		var back string
-		if err := json.Unmarshal(appendJSON(nil, []byte(text)), &back); err != nil || back != text {
+		if err := json.Unmarshal(exec.AppendJSONString(nil, []byte(text)), &back); err != nil || back != text {
 			t.Fatalf("JSON %q: %q, %v", text, back, err)
 		}
 		record, err := csv.NewReader(strings.NewReader(string(e.appendField(nil, []byte(text))) + ",end\n")).Read()
 		if text = strings.ReplaceAll(text, "\r\n", "\n"); err != nil || !slices.Equal(record, []string{text, "end"}) { // as that reader has it
 			t.Fatalf("CSV %q: %q, %v", text, record, err)
-		}
-	})
-}
-
-func TestTimestamps(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		micros := rapid.Int64Range(-62167219200000000, 253402300799999999).Draw(t, "micros")
-		want := time.UnixMicro(micros).UTC().Format("2006-01-02T15:04:05.999999Z")
-		if got := string(appendTimestamp(nil, micros)); got != want {
-			t.Fatalf("got %s, want %s", got, want)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package sink
+package exec
 
 import (
 	"math"
@@ -8,19 +8,24 @@ import (
 	"weir/planner/expr"
 )
 
-// appendValue appends a value that is neither NULL nor a text.
-func appendValue(dst []byte, v *batch.Vector, row int, t expr.Type) []byte {
+// AppendText appends row i of a column, which is not NULL, as plain text of its SQL
+// type: what AppendJSON appends, without quotes and escapes. These two are the one place
+// where values become text.
+func AppendText(dst []byte, t expr.Type, v *batch.Vector, i int) []byte {
 	switch t.Kind {
 	case expr.Boolean:
-		return strconv.AppendBool(dst, v.Bools[row])
+		return strconv.AppendBool(dst, v.Bools[i])
 	case expr.Double:
-		return appendDouble(dst, v.Floats[row])
+		return appendDouble(dst, v.Floats[i])
 	case expr.Decimal:
-		return v.Decimals[row].AppendDecimal(dst, t.Scale)
+		return v.Decimals[i].AppendDecimal(dst, t.Scale)
+	case expr.String:
+		return append(dst, v.Str(i)...)
 	case expr.TimestampLTZ:
-		return appendTimestamp(dst, v.Ints[row])
+		return appendTimestamp(dst, v.Ints[i])
+	default:
+		return strconv.AppendInt(dst, v.Ints[i], 10)
 	}
-	return strconv.AppendInt(dst, v.Ints[row], 10)
 }
 
 // appendDouble appends the shortest digits that read back the same: plain ones from
