@@ -79,6 +79,12 @@ type Stop struct {
 	Attempt weir.AttemptID `json:"attempt"`
 }
 
+// A Stopped answers Stop: what the tasks of the attempt had done when they ended.
+type Stopped struct {
+	Header
+	Tasks []TaskStats `json:"tasks,omitempty"`
+}
+
 // A CommitOnly makes the segments of a decided checkpoint visible without running
 // the job: each sink is opened with the list state of that checkpoint, commits, and
 // is closed. The reply comes when all have committed.

@@ -51,6 +51,7 @@ func messages() map[string]deploy.Message {
 		"commit":      deploy.Commit{Header: head, Job: job, Attempt: attempt, Checkpoint: 6, Tasks: []weir.TaskID{task}},
 		"close":       deploy.Close{Header: head, Job: job, Attempt: attempt},
 		"stop":        deploy.Stop{Header: head, Job: job, Attempt: attempt},
+		"stopped":     deploy.Stopped{Header: head, Tasks: []deploy.TaskStats{{Task: task, RowsIn: 5}}},
 		"commit_only": deploy.CommitOnly{Header: head, Job: job, Attempt: attempt, Checkpoint: 6, Graph: graph, Lists: lists},
 		"results":     deploy.Results{Header: head, Job: job, Attempt: attempt, Parts: placed, Query: query},
 		"results_of_a_snapshot": deploy.Results{

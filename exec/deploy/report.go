@@ -58,7 +58,8 @@ type Running struct {
 // TaskStats are a task's figures. Counts are totals since the task started.
 type TaskStats struct {
 	Task weir.TaskID `json:"task"`
-	// RowsIn are those received (a source: read), RowsOut those given on.
+	// RowsIn are those received (a source: read), RowsOut those given on: to other tasks,
+	// to the sink or to the kept result.
 	RowsIn  int64 `json:"rows_in"`
 	RowsOut int64 `json:"rows_out"`
 	// Busy and Blocked are shares of its time, 0 to 1: at work, and waiting for a full

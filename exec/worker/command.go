@@ -33,7 +33,10 @@ func (w *Worker) run(ctx context.Context, kind string, body []byte) ([]byte, err
 		return nil, decoded(deploy.Decode(body, &m), func() error { return w.close(ctx, m) })
 	case deploy.KindStop:
 		var m deploy.Stop
-		return nil, decoded(deploy.Decode(body, &m), func() error { return w.stop(ctx, m) })
+		if err := deploy.Decode(body, &m); err != nil {
+			return nil, err
+		}
+		return w.stop(ctx, m)
 	case deploy.KindCommitOnly:
 		var m deploy.CommitOnly
 		return nil, decoded(deploy.Decode(body, &m), func() error { return w.commitOnly(ctx, m) })
@@ -152,9 +155,9 @@ func (w *Worker) close(ctx context.Context, m deploy.Close) error {
 	return wait(ctx, a.idleC)
 }
 
-// stop ends an attempt, and older ones of the job, and waits for them. None of these
-// can be deployed any more.
-func (w *Worker) stop(ctx context.Context, m deploy.Stop) error {
+// stop ends an attempt, and older ones of the job, waits for them, and says what they
+// did. None of these can be deployed any more.
+func (w *Worker) stop(ctx context.Context, m deploy.Stop) ([]byte, error) {
 	w.mu.Lock()
 	if newest := w.mu.newest[m.Job]; newest.Number < m.Attempt.Number {
 		w.know(m.Job, m.Attempt)
@@ -162,10 +165,13 @@ func (w *Worker) stop(ctx context.Context, m deploy.Stop) error {
 	a := w.mu.attempts[m.Job]
 	w.mu.Unlock()
 	if a == nil || a.m.Attempt.Number > m.Attempt.Number {
-		return nil
+		return nil, nil
 	}
 	a.cancel()
-	return wait(ctx, a.doneC)
+	if err := wait(ctx, a.doneC); err != nil || a.m.Attempt != m.Attempt {
+		return nil, err
+	}
+	return deploy.Encode(deploy.Stopped{Header: deploy.Head(), Tasks: a.running().Tasks}), nil
 }
 
 func wait(ctx context.Context, doneC <-chan struct{}) error {

@@ -359,7 +359,7 @@ func (d *driver) end(ctx context.Context, act actEnd) {
 	workers := d.s.workersOf(d.id, placed)
 	d.async(func() {
 		if act.Close {
-			d.askAll(ctx, workers, deploy.KindClose, deploy.Close{Header: deploy.Head(), Job: d.id, Attempt: attempt}, closeWithin)
+			d.askAll(ctx, workers, deploy.KindClose, deploy.Close{Header: deploy.Head(), Job: d.id, Attempt: attempt}, closeWithin, func([]byte) {})
 		}
 		endWork()
 		if run != nil {
@@ -369,20 +369,25 @@ func (d *driver) end(ctx context.Context, act actEnd) {
 		if act.Wait {
 			within = stopWithin
 		}
-		d.askAll(ctx, workers, deploy.KindStop, deploy.Stop{Header: deploy.Head(), Job: d.id, Attempt: attempt}, within)
+		var last lastWords
+		d.askAll(ctx, workers, deploy.KindStop, deploy.Stop{Header: deploy.Head(), Job: d.id, Attempt: attempt}, within, last.add)
+		d.s.keep(d.id, attempt, &last)
 		d.s.release(d.id)
 		d.post(evEnded{attempt})
 	})
 }
 
 // askAll sends one command to several workers and waits for their replies, but not
-// longer than within.
-func (d *driver) askAll(ctx context.Context, workers []weir.WorkerID, kind string, m deploy.Message, within time.Duration) {
+// longer than within; hear gets them, several at a time.
+func (d *driver) askAll(ctx context.Context, workers []weir.WorkerID, kind string, m deploy.Message, within time.Duration, hear func(body []byte)) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	//nolint:errcheck // failures are logged: a fence makes them harmless
 	together(workers, func(w weir.WorkerID) error {
-		if _, err := d.s.ask(ctx, w, kind, m); err != nil && !errors.Is(err, weir.ErrStale) {
+		body, err := d.s.ask(ctx, w, kind, m)
+		if err == nil {
+			hear(body)
+		} else if !errors.Is(err, weir.ErrStale) {
 			d.log.Warn("worker did not answer", "worker", w, "err", err)
 		}
 		return nil

@@ -70,6 +70,10 @@ func TestCountFinishes(t *testing.T) {
 	submit(t, c, s, "counts", counts)
 	c.Await(s, "counts", weir.StatusRunning)
 	finished(t, c, s, "counts")
+	r, err := s.Rates(context.Background(), "counts")
+	if err != nil || r.RowsIn != 100000 || r.RowsOut < 4 || len(r.Chains) != 2 || r.Chains[0].Tasks != 4 {
+		t.Errorf("rates of the finished job: %+v, %v", r, err)
+	}
 }
 
 // want is the answer of counts.
@@ -505,4 +509,52 @@ func TestCancelDeletesCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	finished(t, c, s, "counts")
+}
+
+// Workers die and come back, the server does, then everything does: no row is lost and
+// none counts twice.
+func TestEverythingKilled(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 2)
+	c.Worker("w2", 2)
+	submit(t, c, s, "counts", strings.Replace(counts, "'rows-per-second' = '100000'", "'rows-per-second' = '50000'", 1))
+	progress := func() {
+		t.Helper()
+		before, err := c.Store.Job(context.Background(), "counts")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Until("a newer checkpoint", func(ctx context.Context) bool {
+			j, err := c.Store.Job(ctx, "counts")
+			return err == nil && j.Base.Checkpoint > before.Base.Checkpoint
+		})
+	}
+	progress()
+	c.Kill("w2")
+	c.Worker("w2", 2) // before anybody may have noticed
+	progress()
+	c.Kill("s1")
+	s = c.Server("s2")
+	progress()
+	c.Kill("w1")
+	c.Kill("w2")
+	c.Kill("s2")
+	c.Worker("w1", 2)
+	c.Worker("w2", 2)
+	s = c.Server("s3")
+	j := finished(t, c, s, "counts")
+	if j.Attempt.Number < 4 {
+		t.Errorf("attempt %v: want at least 4", j.Attempt)
+	}
+	attempts, err := c.Store.Attempts(context.Background(), j.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range attempts {
+		if a.EndedAt.IsZero() {
+			t.Errorf("attempt %v has not ended", a.ID)
+		}
+	}
 }

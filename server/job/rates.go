@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"weir"
@@ -39,12 +40,15 @@ func (s *Service) rates(ctx context.Context, idOrName string) (Rates, error) {
 	for i := range r.Chains {
 		r.Chains[i].Chain = i
 	}
-	if j.Status.Terminal() {
-		return r, nil
-	}
 	s.mu.Lock()
-	for _, w := range s.mu.workers.alive() {
-		w.addRates(j.ID, j.Attempt, r.Chains)
+	if kept := s.mu.ended[j.ID]; kept.attempt == j.Attempt {
+		for _, t := range kept.tasks {
+			r.add(t)
+		}
+	} else if !j.Status.Terminal() {
+		for _, w := range s.mu.workers.alive() {
+			w.addRates(j.ID, j.Attempt, &r)
+		}
 	}
 	s.mu.Unlock()
 	for i, c := range r.Chains {
@@ -60,8 +64,65 @@ func (s *Service) rates(ctx context.Context, idOrName string) (Rates, error) {
 	return r, nil
 }
 
+// add adds a task's totals to its chain; nil: the graph has no such chain.
+func (r *Rates) add(t deploy.TaskStats) *ChainRates {
+	if t.Task.Chain >= len(r.Chains) {
+		return nil
+	}
+	c := &r.Chains[t.Task.Chain]
+	c.Tasks++
+	c.RowsIn += t.RowsIn
+	c.RowsOut += t.RowsOut
+	c.StateBytes += t.State
+	if at := time.UnixMicro(t.Watermark); t.Watermark != 0 && (c.Watermark.IsZero() || at.Before(c.Watermark)) {
+		c.Watermark = at
+	}
+	return c
+}
+
+// Last words are what the tasks of an attempt had done when they were ended.
+type lastWords struct {
+	mu    sync.Mutex
+	tasks []deploy.TaskStats
+}
+
+// add takes in a worker's answer to Stop.
+func (l *lastWords) add(body []byte) {
+	var m deploy.Stopped
+	if len(body) == 0 || deploy.Decode(body, &m) != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tasks = append(l.tasks, m.Tasks...)
+}
+
+// endedKept bounds the jobs whose last words are kept.
+const endedKept = 1000
+
+// An endedAttempt is the last attempt of a job as it ended.
+type endedAttempt struct {
+	attempt weir.AttemptID
+	tasks   []deploy.TaskStats
+}
+
+// keep keeps an attempt's last words for as long as this server lives.
+func (s *Service) keep(job weir.JobID, attempt weir.AttemptID, l *lastWords) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.mu.ended {
+		if len(s.mu.ended) < endedKept {
+			break
+		}
+		delete(s.mu.ended, other)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.mu.ended[job] = endedAttempt{attempt, l.tasks}
+}
+
 // addRates adds what a worker's tasks of an attempt did to their chains.
-func (w *workerState) addRates(job weir.JobID, attempt weir.AttemptID, chains []ChainRates) {
+func (w *workerState) addRates(job weir.JobID, attempt weir.AttemptID, r *Rates) {
 	first := w.history[0]
 	for _, h := range w.history {
 		if w.at.Sub(h.at) <= rateOver {
@@ -71,18 +132,11 @@ func (w *workerState) addRates(job weir.JobID, attempt weir.AttemptID, chains []
 	}
 	seconds := w.history[len(w.history)-1].at.Sub(first.at).Seconds()
 	for task, now := range statsOf(w.beat, job, attempt) {
-		if task.Chain >= len(chains) {
+		c := r.add(now)
+		if c == nil {
 			continue
 		}
-		c := &chains[task.Chain]
-		c.Tasks++
-		c.RowsIn += now.RowsIn
-		c.RowsOut += now.RowsOut
-		c.StateBytes += now.State
 		c.Busy, c.Blocked = max(c.Busy, now.Busy), max(c.Blocked, now.Blocked)
-		if at := time.UnixMicro(now.Watermark); now.Watermark != 0 && (c.Watermark.IsZero() || at.Before(c.Watermark)) {
-			c.Watermark = at
-		}
 		if seconds > 0 {
 			before := statsOf(first.beat, job, attempt)[task]
 			c.RowsInPerSecond += float64(now.RowsIn-before.RowsIn) / seconds

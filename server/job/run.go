@@ -100,6 +100,7 @@ type Service struct {
 		loaded   bool      // we hold the lease and know every unsettled job
 		jobs     map[weir.JobID]*driver
 		reserved map[weir.JobID]map[weir.WorkerID]int
+		ended    map[weir.JobID]endedAttempt
 	}
 }
 
@@ -108,6 +109,7 @@ func New(deps Deps, opts Options) *Service {
 	opts = opts.withDefaults()
 	s := &Service{deps: deps, opts: opts, now: opts.Now, id: weir.NewIncarnation(), wakeC: make(chan struct{}, 1)}
 	s.mu.workers, s.mu.jobs, s.mu.reserved = newRegistry(), map[weir.JobID]*driver{}, map[weir.JobID]map[weir.WorkerID]int{}
+	s.mu.ended = map[weir.JobID]endedAttempt{}
 	return s
 }
 
