@@ -144,7 +144,16 @@ func (s *Store) Jobs(ctx context.Context, f weir.JobFilter) ([]weir.Job, error) 
 		w.add("(created_at, id) < (SELECT created_at, id FROM jobs WHERE id = ?)", f.After)
 	}
 	query := `SELECT ` + jobColumns + ` FROM jobs` + w.String() + ` ORDER BY created_at DESC, id DESC` + w.limit(f.Limit)
-	return list(ctx, s.read, "list jobs", scanJob, query, w.args...)
+	jobs, err := list(ctx, s.read, "list jobs", scanJob, query, w.args...)
+	if err != nil || len(jobs) > 0 || f.After == "" {
+		return jobs, err
+	}
+	var known int
+	err = s.read.QueryRowContext(ctx, `SELECT COUNT(*) FROM jobs WHERE id = $1`, f.After).Scan(&known)
+	if err == nil && known == 0 {
+		err = fmt.Errorf("%w: cursor %q is none that was given out: begin without one", weir.ErrInvalid, f.After)
+	}
+	return nil, wrap("list jobs", err)
 }
 
 // likeEscaper takes the meaning from what LIKE reads as wildcards.

@@ -136,7 +136,7 @@ func (s *Server) triggerCheckpoint(c echo.Context) error {
 	if err := decode(c, q, &req); err != nil {
 		return err
 	}
-	r, err := s.deps.Service.TriggerCheckpoint(c.Request().Context(), c.Param("job"), wait)
+	r, err := s.deps.Service.TriggerCheckpoint(c.Request().Context(), param(c, "job"), wait)
 	return answerTrigger(c, r, err)
 }
 
@@ -189,7 +189,7 @@ func (s *Server) listCheckpoints(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	j, err := s.deps.Service.Get(ctx, c.Param("job"))
+	j, err := s.deps.Service.Get(ctx, param(c, "job"))
 	if err != nil {
 		return err
 	}
@@ -221,12 +221,12 @@ func (s *Server) getCheckpoint(c echo.Context) error {
 	if err := query(c).done(); err != nil {
 		return err
 	}
-	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
+	id, err := strconv.ParseInt(param(c, "id"), 10, 64)
 	if err != nil || id < 1 {
-		return refuse(http.StatusBadRequest, "checkpoints have numbers from 1, "+quoted(c.Param("id"))+" is none")
+		return refuse(http.StatusBadRequest, "checkpoints have numbers from 1, "+quoted(param(c, "id"))+" is none")
 	}
 	ctx := c.Request().Context()
-	j, err := s.deps.Service.Get(ctx, c.Param("job"))
+	j, err := s.deps.Service.Get(ctx, param(c, "job"))
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (s *Server) getCheckpointSummary(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	j, err := s.deps.Service.Get(ctx, c.Param("job"))
+	j, err := s.deps.Service.Get(ctx, param(c, "job"))
 	if err != nil {
 		return err
 	}

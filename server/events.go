@@ -51,7 +51,7 @@ func (s *Server) listEvents(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	j, err := s.deps.Service.Get(ctx, c.Param("job"))
+	j, err := s.deps.Service.Get(ctx, param(c, "job"))
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (s *Server) listAttempts(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	j, err := s.deps.Service.Get(ctx, c.Param("job"))
+	j, err := s.deps.Service.Get(ctx, param(c, "job"))
 	if err != nil {
 		return err
 	}

@@ -277,7 +277,7 @@ func (s *Server) getJob(c echo.Context) error {
 	if err := query(c).done(); err != nil {
 		return err
 	}
-	j, err := s.deps.Service.Get(c.Request().Context(), c.Param("job"))
+	j, err := s.deps.Service.Get(c.Request().Context(), param(c, "job"))
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (s *Server) deleteJob(c echo.Context) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	if err := s.deps.Service.Delete(c.Request().Context(), c.Param("job"), abandon); err != nil {
+	if err := s.deps.Service.Delete(c.Request().Context(), param(c, "job"), abandon); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -60,7 +60,7 @@ func (s *Server) stopJob(c echo.Context) error {
 	if err := decode(c, query(c), &req); err != nil {
 		return err
 	}
-	j, err := s.deps.Service.Stop(c.Request().Context(), c.Param("job"), job.StopRequest{Drain: req.Drain, Name: req.Name})
+	j, err := s.deps.Service.Stop(c.Request().Context(), param(c, "job"), job.StopRequest{Drain: req.Drain, Name: req.Name})
 	return s.answerJob(c, j, err)
 }
 
@@ -79,7 +79,7 @@ func (s *Server) cancelJob(c echo.Context) error {
 	if err := decode(c, query(c), &req); err != nil {
 		return err
 	}
-	j, err := s.deps.Service.Cancel(c.Request().Context(), c.Param("job"), req.AbandonOutput)
+	j, err := s.deps.Service.Cancel(c.Request().Context(), param(c, "job"), req.AbandonOutput)
 	return s.answerJob(c, j, err)
 }
 
@@ -98,7 +98,7 @@ func (s *Server) startJob(c echo.Context) error {
 	if err := decode(c, query(c), &req); err != nil {
 		return err
 	}
-	j, err := s.deps.Service.Start(c.Request().Context(), c.Param("job"), job.StartRequest(req))
+	j, err := s.deps.Service.Start(c.Request().Context(), param(c, "job"), job.StartRequest(req))
 	return s.answerJob(c, j, err)
 }
 
@@ -117,7 +117,7 @@ func (s *Server) restoreJob(c echo.Context) error {
 	if err := decode(c, query(c), &req); err != nil {
 		return err
 	}
-	j, err := s.deps.Service.Restore(c.Request().Context(), c.Param("job"), job.StartRequest(req))
+	j, err := s.deps.Service.Restore(c.Request().Context(), param(c, "job"), job.StartRequest(req))
 	return s.answerJob(c, j, err)
 }
 

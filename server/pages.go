@@ -55,7 +55,7 @@ func (s *Server) getDocs(c echo.Context) error {
 
 // getDocsFile answers a file of Swagger UI.
 func (s *Server) getDocsFile(c echo.Context) error {
-	name := c.Param("file")
+	name := param(c, "file")
 	if name == "start.js" {
 		return c.Blob(http.StatusOK, "text/javascript; charset=utf-8", []byte(docsStart))
 	}

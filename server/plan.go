@@ -150,7 +150,7 @@ func (s *Server) getJobPlan(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	j, err := s.deps.Service.Get(ctx, c.Param("job"))
+	j, err := s.deps.Service.Get(ctx, param(c, "job"))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -103,6 +104,8 @@ func fill(to any, fields map[string]json.RawMessage) []Fault {
 		delete(fields, name)
 		if err := json.Unmarshal(raw, v.Field(i).Addr().Interface()); err != nil {
 			faults = append(faults, typeFault(name, v.Field(i).Type(), raw, err))
+		} else if v.Field(i).Kind() == reflect.String && !isText(v.Field(i).String()) {
+			faults = append(faults, Fault{Field: name, Message: "holds a NUL character"})
 		} else if string(raw) == "null" {
 			faults = append(faults, Fault{Field: name, Message: "is null", Hint: "leave it out"})
 		}
@@ -178,6 +181,18 @@ func rule(w validator.FieldError) string {
 		return fmt.Sprintf("is %q: names match [a-z0-9][a-z0-9_-]{0,62}", w.Value())
 	}
 	return fmt.Sprintf("is %v: it must be %s %s", w.Value(), w.Tag(), w.Param())
+}
+
+// param reads a parameter of the path, decoded once.
+func param(c echo.Context, name string) string {
+	value := c.Param(name)
+	if c.Request().URL.RawPath == "" {
+		return value // the router saw the decoded path
+	}
+	if decoded, err := url.PathUnescape(value); err == nil {
+		return decoded
+	}
+	return value
 }
 
 // A queryReader reads query parameters, and collects what is wrong with them.

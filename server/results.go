@@ -62,7 +62,7 @@ func (s *Server) getResults(c echo.Context) error {
 	if wantsStream(c.Request()) {
 		return s.streamChanges(c, exact)
 	}
-	page, err := s.deps.Service.Results(c.Request().Context(), c.Param("job"), ask)
+	page, err := s.deps.Service.Results(c.Request().Context(), param(c, "job"), ask)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 	ctx, cancel := streamContext(c.Request())
 	defer cancel()
 	cursor := c.Request().Header.Get("Last-Event-ID")
-	page, err := s.deps.Service.Changes(ctx, c.Param("job"), cursor)
+	page, err := s.deps.Service.Changes(ctx, param(c, "job"), cursor)
 	if err != nil {
 		return err // nothing is sent yet: an ordinary problem
 	}
@@ -115,7 +115,7 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 		if (page == nil || !page.More) && !out.pause(ctx, s.opts.Poll) {
 			return nil
 		}
-		page, err = s.deps.Service.Changes(ctx, c.Param("job"), cursor)
+		page, err = s.deps.Service.Changes(ctx, param(c, "job"), cursor)
 		if err != nil {
 			if ctx.Err() != nil || !errors.Is(err, job.ErrUnavailable) && problemOf(err, http.MethodGet).Status < 500 {
 				return nil // the job is gone, or we are

@@ -62,7 +62,7 @@ func (s *Server) triggerSavepoint(c echo.Context) error {
 	if err := decode(c, q, &req); err != nil {
 		return err
 	}
-	r, err := s.deps.Service.TriggerSavepoint(c.Request().Context(), c.Param("job"), req.Name, wait)
+	r, err := s.deps.Service.TriggerSavepoint(c.Request().Context(), param(c, "job"), req.Name, wait)
 	return answerTrigger(c, r, err)
 }
 
@@ -100,7 +100,7 @@ func (s *Server) getSavepoint(c echo.Context) error {
 	if err := query(c).done(); err != nil {
 		return err
 	}
-	p, err := s.deps.History.Savepoint(c.Request().Context(), c.Param("name"))
+	p, err := s.deps.History.Savepoint(c.Request().Context(), param(c, "name"))
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (s *Server) deleteSavepoint(c echo.Context) error {
 	if err := query(c).done(); err != nil {
 		return err
 	}
-	if err := s.deps.Service.DeleteSavepoint(c.Request().Context(), c.Param("name")); err != nil {
+	if err := s.deps.Service.DeleteSavepoint(c.Request().Context(), param(c, "name")); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -72,6 +73,9 @@ func NewTable(sql string, created time.Time, checkPath func(string) error) (weir
 	t, err := planner.ParseTable(sql, planner.Options{CheckPath: checkPath})
 	if err != nil {
 		return weir.Table{}, err
+	}
+	if t.Name == "." || t.Name == ".." {
+		return weir.Table{}, fmt.Errorf("%w: a table named %q could not be reached by a path: choose another name", weir.ErrInvalid, t.Name)
 	}
 	columns, err := json.Marshal(viewColumns(t.Columns))
 	if err != nil {
@@ -148,7 +152,7 @@ func (s *Server) getTable(c echo.Context) error {
 	if err := query(c).done(); err != nil {
 		return err
 	}
-	t, err := s.deps.Tables.TableByName(c.Request().Context(), c.Param("name"))
+	t, err := s.deps.Tables.TableByName(c.Request().Context(), param(c, "name"))
 	if err != nil {
 		return err
 	}
@@ -170,7 +174,7 @@ func (s *Server) dropTable(c echo.Context) error {
 	if err := query(c).done(); err != nil {
 		return err
 	}
-	if err := s.deps.Tables.DropTable(c.Request().Context(), c.Param("name")); err != nil {
+	if err := s.deps.Tables.DropTable(c.Request().Context(), param(c, "name")); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

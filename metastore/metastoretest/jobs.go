@@ -100,6 +100,8 @@ func jobList(t *testing.T, s suite) {
 		t.Log(name)
 		equal(t, names(got), c.want)
 	}
+	_, err = s.Jobs(t.Context(), weir.JobFilter{After: weir.NewJobID()})
+	fails(t, err, weir.ErrInvalid)
 }
 
 func jobWish(t *testing.T, s suite) {

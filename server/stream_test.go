@@ -1,0 +1,233 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"weir"
+	"weir/planner/expr"
+	"weir/planner/plan"
+	"weir/server"
+	"weir/server/job"
+)
+
+// An event is one that a stream sent.
+type event struct{ ID, Name, Data string }
+
+// follow opens a stream and returns a function that reads its next event; "" is its end.
+func follow(t *testing.T, url, path, last string) func() event {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/html, text/event-stream;q=0.9")
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("%s: %s %s", path, res.Status, res.Header.Get("Content-Type"))
+	}
+	lines := bufio.NewScanner(res.Body)
+	return func() event {
+		var e event
+		for lines.Scan() {
+			switch name, value, _ := strings.Cut(lines.Text(), ": "); {
+			case name == "id":
+				e.ID = value
+			case name == "event":
+				e.Name = value
+			case name == "data":
+				e.Data = value
+			case lines.Text() == "" && e != event{}:
+				return e
+			}
+		}
+		return e
+	}
+}
+
+func change(op, row string) job.Change { return job.Change{Op: op, Row: json.RawMessage(row)} }
+
+var columns = []plan.Column{{Name: "n", Type: expr.Type{Kind: expr.BigInt}}}
+
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	var asked []string
+	a.fake.changes = func(_ context.Context, cursor string) (*job.ChangePage, error) {
+		asked = append(asked, cursor)
+		switch len(asked) {
+		case 1:
+			return &job.ChangePage{Columns: columns, Reset: true, Changes: []job.Change{change("+I", `{"n":1}`), change("+I", `{"n":9007199254740993}`)}, AsOf: job.AsOf{Checkpoint: 3, Live: true}, Cursor: "c1", More: true, Status: weir.StatusRunning}, nil
+		case 2:
+			return &job.ChangePage{Columns: columns, Changes: []job.Change{change("-U", `{"n":1}`), change("+U", `{"n":2}`)}, Cursor: "c2", Status: weir.StatusRunning}, nil
+		case 3: // between two attempts
+			return nil, fmt.Errorf("%w: 1 of 2 tasks", job.ErrUnavailable)
+		case 4:
+			return &job.ChangePage{Columns: columns, Reset: true, Cursor: "c4", Status: weir.StatusRestarting}, nil
+		}
+		return &job.ChangePage{Columns: columns, Cursor: "c5", Status: weir.StatusFinished}, nil
+	}
+	srv := httptest.NewServer(a)
+	t.Cleanup(srv.Close) // after the streams
+	next := follow(t, srv.URL, "/v1/jobs/a/results?numbers=string", "c0")
+	var got []event
+	for e := next(); e != (event{}); e = next() {
+		got = append(got, e)
+	}
+	want := []event{
+		{"", "reset", `{"as_of":{"checkpoint":3,"live":true},"columns":[{"name":"n","type":"BIGINT"}]}`},
+		{"", "change", `{"op":"+I","row":{"n":1}}`},
+		{"c1", "change", `{"op":"+I","row":{"n":"9007199254740993"}}`},
+		{"", "change", `{"op":"-U","row":{"n":1}}`},
+		{"c2", "change", `{"op":"+U","row":{"n":2}}`},
+		{"", "reset", `{"as_of":{"checkpoint":0,"live":false},"columns":[{"name":"n","type":"BIGINT"}]}`},
+		{"c5", "end", `{"status":"FINISHED"}`},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"c0", "c1", "c2", "c2", "c4"}, asked); diff != "" {
+		t.Errorf("cursors: -want +got:\n%s", diff)
+	}
+}
+
+func TestChangesRefused(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/v1/jobs/nobody/results", nil)
+	r.Header.Set("Accept", "text/event-stream")
+	if res := a.serve(t, r); res.StatusCode != http.StatusNotFound || res.Header.Get("Content-Type") != "application/problem+json" {
+		t.Fatalf("changes of no job: %s", res.Status)
+	}
+}
+
+func TestEventStream(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	j := a.newJob(t, "a")
+	srv := httptest.NewServer(a)
+	t.Cleanup(srv.Close) // after the streams
+	next := follow(t, srv.URL, "/v1/jobs/a/events", "")
+	if e := next(); e.ID != "1" || e.Name != "status" || !strings.Contains(e.Data, `"message":"CREATED"`) {
+		t.Fatalf("first event: %+v", e)
+	}
+	f := a.run(t, "a")
+	if e := next(); e.ID != "2" || e.Name != "attempt" {
+		t.Fatalf("second event: %+v", e)
+	}
+	again := follow(t, srv.URL, "/v1/jobs/a/events", "2")
+	if e := again(); e.ID != "3" || !strings.Contains(e.Data, "RUNNING") {
+		t.Fatalf("after the second event: %+v", e)
+	}
+	if err := a.store.SetStatus(t.Context(), f, weir.StatusCanceled, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.store.DeleteJob(t.Context(), weir.JobID(j.ID)); err != nil {
+		t.Fatal(err)
+	}
+	for e := again(); e != (event{}); e = again() { // to its end
+	}
+}
+
+func TestJobStream(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.newJob(t, "a")
+	srv := httptest.NewServer(a)
+	t.Cleanup(srv.Close) // after the streams
+	next := follow(t, srv.URL, "/v1/events", "")
+	shown := func() server.Job {
+		t.Helper()
+		e := next()
+		var j server.Job
+		if err := json.Unmarshal([]byte(e.Data), &j); e.Name != "job" || err != nil {
+			t.Fatalf("event %+v: %v", e, err)
+		}
+		return j
+	}
+	if j := shown(); j.Name != "a" || j.Status != "CREATED" {
+		t.Fatalf("first: %+v", j)
+	}
+	f := a.run(t, "a")
+	for j := shown(); j.Status != "RUNNING"; j = shown() {
+	}
+	a.newJob(t, "b")
+	if j := shown(); j.Name != "b" {
+		t.Fatalf("then: %+v", j)
+	}
+	if err := a.store.SetStatus(t.Context(), f, weir.StatusCanceled, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.store.DeleteJob(t.Context(), f.Job); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if e := next(); e.Name == "deleted" {
+			if e.Data != `{"id":"`+string(f.Job)+`"}` {
+				t.Fatalf("deleted: %s", e.Data)
+			}
+			return
+		}
+	}
+}
+
+// TestRun ends the server while a stream is open and a request is under way.
+func TestRun(t *testing.T) {
+	a := newAPI(t)
+	before := goleak.IgnoreCurrent()
+	asked := make(chan struct{})
+	a.fake.results = func(job.ResultQuery) (*job.ResultPage, error) {
+		close(asked)
+		return &job.ResultPage{Columns: columns}, nil
+	}
+	a.newJob(t, "a")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- a.Handler.(*server.Server).Run(ctx, l) }()
+	url := "http://" + l.Addr().String()
+	next := follow(t, url, "/v1/jobs/a/events", "")
+	if e := next(); e.Name != "status" {
+		t.Fatalf("event: %+v", e)
+	}
+	res, err := http.Get(url + "/v1/jobs/a/results")
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("results: %v, %v", res, err)
+	}
+	res.Body.Close()
+	<-asked
+	start := time.Now()
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if e := next(); e != (event{}) {
+		t.Fatalf("after the end: %+v", e)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Fatalf("the end took %v", took)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	goleak.VerifyNone(t, before)
+}
