@@ -541,7 +541,7 @@ func TestEverythingKilled(t *testing.T) {
 	c.Worker("w2", 2) // before anybody may have noticed
 	progress()
 	c.Kill("s1")
-	s = c.Server("s2")
+	c.Server("s2")
 	progress()
 	c.Kill("w1")
 	c.Kill("w2")
