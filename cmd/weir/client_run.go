@@ -66,7 +66,7 @@ func newRun() *cobra.Command {
 func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	alone := f.server == ""
 	if alone {
-		a, err := startAlone(f.files, max(f.Parallelism, 2), stderr)
+		a, err := startAlone(f.files, stderr)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,9 @@ func (f *runFlags) interrupted(c *client, job jobView, alone bool, stdout, stder
 	if job.Status == "FAILED" {
 		return jobFailed(job)
 	}
-	fmt.Fprintf(stderr, "%s: %s at %s; go on with: weir job start %s\n", job.Name, strings.ToLower(job.Status), job.Base, job.Name)
+	if _, err := fmt.Fprintf(stderr, "%s: %s at %s; go on with: weir job start %s\n", job.Name, strings.ToLower(job.Status), job.Base, job.Name); err != nil {
+		return err
+	}
 	return f.printResult(ctx, c, job, stdout)
 }
 
@@ -352,7 +354,7 @@ func (p *progress) clear() {
 func (p *progress) say(line string) {
 	p.clear()
 	p.said = time.Now()
-	fmt.Fprintln(p.out, line)
+	fmt.Fprintln(p.out, line) //nolint:errcheck // progress only
 }
 
 // final sums the run up.

@@ -22,8 +22,9 @@ const version = "0.1.0"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	code := execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
 }
 
 // errUsage marks a wrong command line: exit code 2.
@@ -37,16 +38,15 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.Is(err, errUsage):
-		fmt.Fprintf(stderr, "weir: %s\n", strings.TrimSuffix(err.Error(), ": usage"))
-		return 2
-	default:
-		fmt.Fprintf(stderr, "weir: %s\n", plain(err))
-		return 1
 	}
+	text, code := plain(err), 1
+	if errors.Is(err, errUsage) {
+		text, code = strings.TrimSuffix(err.Error(), ": usage"), 2
+	}
+	fmt.Fprintf(stderr, "weir: %s\n", text) //nolint:errcheck // nowhere else to say it; the exit code tells
+	return code
 }
 
 // plain gives an error's text without the names of the sentinels, which are for

@@ -30,6 +30,7 @@ type serverConfig struct {
 	storage   string
 	cluster   string
 	migrate   bool // bring the metastore's schema up to date first
+	alone     bool // no other server uses the metastore
 	demo      bool // have the demo table
 	hosts     []string
 	checkPath func(string) error
@@ -82,6 +83,7 @@ func newServer() *cobra.Command {
 				return err
 			}
 			defer s.close()
+			//nolint:errcheck // a server serves, whether its line is read or not
 			fmt.Fprintf(cmd.OutOrStdout(), "weir server is ready: http://%s\n", listener.Addr())
 			return s.run(ctx, listener)
 		},
@@ -175,7 +177,7 @@ func openServer(ctx context.Context, conf serverConfig, log *slog.Logger) (*cont
 		s.close()
 		return nil, err
 	}
-	s.service = job.New(job.Deps{Store: s.store, Checkpoints: s.store, Blobs: blobs, Control: s.control, Reports: s.control, Logger: log}, job.Options{})
+	s.service = job.New(job.Deps{Store: s.store, Checkpoints: s.store, Blobs: blobs, Control: s.control, Reports: s.control, Logger: log}, job.Options{Alone: conf.alone})
 	s.http = server.New(
 		server.Deps{Service: s.service, History: s.store, Tables: s.store, Logger: log},
 		server.Options{
@@ -237,7 +239,7 @@ func (s *controlPlane) close() {
 	if s.control != nil {
 		s.control.Close()
 	}
-	s.store.Close()
+	s.store.Close() //nolint:errcheck // nothing is pending in it
 }
 
 // workerExited says that the process of a worker has ended.
@@ -278,12 +280,14 @@ func newMigrate() *cobra.Command {
 				return err
 			}
 			for _, name := range applied {
-				fmt.Fprintf(cmd.OutOrStdout(), "applied %s\n", name)
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "applied %s\n", name); err != nil {
+					return err
+				}
 			}
 			if len(applied) == 0 {
-				fmt.Fprintln(cmd.OutOrStdout(), "the schema is up to date")
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), "the schema is up to date")
 			}
-			return nil
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&url, "metastore", "", "postgres://… or sqlite:PATH")

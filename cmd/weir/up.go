@@ -134,6 +134,7 @@ func up(ctx context.Context, o upOptions, stdout, stderr io.Writer, ready func(u
 		nats:      nats.URL(),
 		storage:   "file://" + filepath.Join(o.data, "objects"),
 		migrate:   true,
+		alone:     true, // the lock on the data folder says so
 		demo:      o.demo,
 		checkPath: located(o.files),
 	}
@@ -159,6 +160,7 @@ func up(ctx context.Context, o upOptions, stdout, stderr io.Writer, ready func(u
 		}
 		url := "http://" + listener.Addr().String()
 		if !o.quiet {
+			//nolint:errcheck // it serves, whether its line is read or not
 			fmt.Fprintf(stdout, "weir is ready: %s (API at %s/docs), %d workers with %d slots each, data in %s, after %d ms\n",
 				url, url, o.workers, o.slots, o.data, time.Since(began).Milliseconds())
 		}
@@ -230,7 +232,7 @@ func (c *child) run(ctx context.Context) error {
 		began := time.Now()
 		err := c.once(ctx, self)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it was told to end
 		}
 		c.exited(c.id)
 		c.log.Warn("worker exited; starting it again", "worker", c.id, "err", err)
@@ -279,8 +281,12 @@ type alone struct {
 	done   chan error
 }
 
+// aloneSlots is room for any parallelism: what the script SETs is not known yet, and a
+// slot that is not used costs nothing.
+const aloneSlots = 1 << 15
+
 // startAlone starts everything in a temporary folder.
-func startAlone(files []string, slots int, stderr io.Writer) (*alone, error) {
+func startAlone(files []string, stderr io.Writer) (*alone, error) {
 	if len(files) == 0 {
 		files = []string{"/"}
 	}
@@ -290,7 +296,7 @@ func startAlone(files []string, slots int, stderr io.Writer) (*alone, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &alone{folder: folder, cancel: cancel, done: make(chan error, 1)}
-	o := upOptions{data: folder, listen: "127.0.0.1:0", workers: 1, slots: slots, files: files, logLevel: "error", quiet: true}
+	o := upOptions{data: folder, listen: "127.0.0.1:0", workers: 1, slots: aloneSlots, files: files, logLevel: "error", quiet: true}
 	readyC := make(chan string, 1)
 	go func() { a.done <- up(ctx, o, io.Discard, stderr, func(url string) { readyC <- url }) }()
 	select {
@@ -306,6 +312,6 @@ func startAlone(files []string, slots int, stderr io.Writer) (*alone, error) {
 // stop ends everything and removes the folder.
 func (a *alone) stop() {
 	a.cancel()
-	<-a.done
-	os.RemoveAll(a.folder)
+	<-a.done               //nolint:errcheck // cancelled, or startAlone has returned it
+	os.RemoveAll(a.folder) //nolint:errcheck // a temporary folder
 }

@@ -107,7 +107,7 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, log *slog.Log
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if conf.exitWithStdin {
-		go func() { //nolint:gosec // ends with the process, which ends with it
+		go func() { // ends with the process, which ends with it
 			io.Copy(io.Discard, stdin) //nolint:errcheck // any end will do
 			cancel()
 		}()
