@@ -105,27 +105,29 @@ func (o options) run(ctx context.Context) error {
 		f.Job = append(f.Job, float64(o.rows)/job.Seconds())
 	}
 	f.Ratio = median(f.Job) / median(f.Loop)
-	return f.report(os.Stdout, o.json)
-}
-
-func (f figures) report(w io.Writer, file string) error {
-	fmt.Fprintf(w, "%d rows of %d B JSON, %d CPUs, %s, parallelism %d, checkpoints every second, %d pairs\n\n", f.Rows, f.Bytes/int64(f.Rows), f.CPUs, f.Go, f.Parallelism, len(f.Loop))
-	fmt.Fprintf(w, "| GROUP BY behavior | M rows/s, median | least | most |\n|---|---|---|---|\n")
-	for _, line := range []struct {
-		name  string
-		rates []float64
-	}{{"loop, one goroutine", f.Loop}, {"weir, first row to last", f.Job}, {"weir run, the whole process", f.Process}} {
-		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.2f |\n", line.name, median(line.rates)/1e6, slices.Min(line.rates)/1e6, slices.Max(line.rates)/1e6)
-	}
-	fmt.Fprintf(w, "\nweir is at %.2f of the loop.\n", f.Ratio)
-	if file == "" {
-		return nil
+	if _, err := os.Stdout.WriteString(f.text()); err != nil || o.json == "" {
+		return err
 	}
 	b, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(b, '\n'), 0o644)
+	return os.WriteFile(o.json, append(b, '\n'), 0o644)
+}
+
+// text is the report, as a table of Markdown.
+func (f figures) text() string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "%d rows of %d B JSON, %d CPUs, %s, parallelism %d, checkpoints every second, %d pairs\n\n", f.Rows, f.Bytes/int64(f.Rows), f.CPUs, f.Go, f.Parallelism, len(f.Loop))
+	fmt.Fprintf(&w, "| GROUP BY behavior | M rows/s, median | least | most |\n|---|---|---|---|\n")
+	for _, line := range []struct {
+		name  string
+		rates []float64
+	}{{"loop, one goroutine", f.Loop}, {"weir, first row to last", f.Job}, {"weir run, the whole process", f.Process}} {
+		fmt.Fprintf(&w, "| %s | %.2f | %.2f | %.2f |\n", line.name, median(line.rates)/1e6, slices.Min(line.rates)/1e6, slices.Max(line.rates)/1e6)
+	}
+	fmt.Fprintf(&w, "\nweir is at %.2f of the loop.\n", f.Ratio)
+	return w.String()
 }
 
 func median(v []float64) float64 {
