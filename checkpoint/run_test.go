@@ -645,7 +645,8 @@ func TestCollectorEnd(t *testing.T) {
 		r := newRig(t, false, checkpoint.Options{})
 		r.start()
 		for _, name := range []string{"", "mine", "other", ""} {
-			id, err := weir.CheckpointID(0), error(nil)
+			var id weir.CheckpointID
+			var err error
 			if name == "" {
 				id, err = r.runner.Checkpoint(t.Context())
 			} else {

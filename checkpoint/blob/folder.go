@@ -305,12 +305,15 @@ func (s *Folder) Delete(ctx context.Context, key string) error {
 	if err := os.Remove(file); err != nil && !missing(err) {
 		return fmt.Errorf("delete object %s: %w", key, err)
 	}
-	for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
-		if os.Remove(s.file(dir)) != nil { // not empty
-			break
-		}
-	}
+	s.prune(path.Dir(key))
 	return nil
+}
+
+// prune removes a directory, if it is empty, and those above it that it leaves empty.
+func (s *Folder) prune(dir string) {
+	for dir != "." && os.Remove(s.file(dir)) == nil {
+		dir = path.Dir(dir)
+	}
 }
 
 // missing reports whether err says that there is no such file; ENOTDIR says so too.

@@ -191,7 +191,7 @@ type breaking struct {
 
 func (b *breaking) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = b.atEnd()
 	}
 	return n, err
