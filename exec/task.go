@@ -170,14 +170,14 @@ func (t *Task) runGate(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := t.frame(ctx, ch, f); err != nil {
+		if err := t.frame(ch, f); err != nil {
 			return err
 		}
 	}
 }
 
 // frame works off one frame of input ch.
-func (t *Task) frame(ctx context.Context, ch int, f weir.Frame) error {
+func (t *Task) frame(ch int, f weir.Frame) error {
 	switch f.Kind {
 	case weir.FrameRecords:
 		b, err := t.gate.rows(ch, f)
@@ -231,8 +231,8 @@ func (t *Task) control(ctx context.Context) (done bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return true, err
 	}
-	l, any := t.mail.take()
-	if !any {
+	l, ok := t.mail.take()
+	if !ok {
 		return false, nil
 	}
 	for _, q := range l.questions {

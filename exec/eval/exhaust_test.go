@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"testing"
@@ -148,7 +149,8 @@ func TestArithmeticExhaustively(t *testing.T) {
 				want, wantErr := reference(e, b, row, false)
 				err := p.Eval(b, &out)
 				if wantErr != nil {
-					if err == nil || *err.(*RowError) != *wantErr {
+					var failed *RowError
+					if !errors.As(err, &failed) || *failed != *wantErr {
 						t.Fatalf("row %d of %v %s: %v, want %v", row, typ, op, err, wantErr)
 					}
 					continue

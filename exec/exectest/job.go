@@ -120,7 +120,7 @@ func Open(tb testing.TB, c Config) (*Job, error) {
 	}
 	tb.Cleanup(func() {
 		j.cancel()
-		j.group.Wait() //nolint:errcheck // its error was asked for, or the test has failed
+		_ = j.group.Wait() // its error was asked for, or the test has failed
 	})
 	return j, nil
 }

@@ -127,7 +127,8 @@ func (e *encoder) header() {
 		b[len(b)-1] = 1
 	}
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(e.slots)))
-	e.block = append(b, t.name...)
+	b = append(b, t.name...)
+	e.block = b
 	e.table++
 }
 
