@@ -35,7 +35,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
 	swagger, err := swag(folder)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package transporttest
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -146,7 +147,7 @@ func (p *Proxy) pass(from, to net.Conn) {
 				err = werr
 			}
 		}
-		if err != nil && err != io.ErrNoProgress {
+		if err != nil && !errors.Is(err, io.ErrNoProgress) {
 			break
 		}
 	}
