@@ -206,7 +206,7 @@ func (b *binding) groupBy(list []sql.Expr, items []item, out *scope) {
 			continue
 		}
 		if hasAggregate(node) {
-			b.found.add(e, CodeQuery, "", "an aggregate cannot stand in GROUP BY")
+			b.found.add(e, CodeQuery, "", "aggregates are not allowed in GROUP BY")
 			continue
 		}
 		bound := rows.expr(node)

@@ -21,7 +21,8 @@ type Catalog interface {
 // tables finds the tables of a script and of the catalog.
 type tables struct {
 	script  []*table
-	catalog Catalog // nil: none
+	broken  []sql.Ident // the script's too, but what they are cannot be read
+	catalog Catalog     // nil: none
 	names   []string
 	used    []*table
 	failed  error // of the catalog itself
@@ -29,9 +30,9 @@ type tables struct {
 }
 
 // bindTables checks the script's tables and lists the catalog's.
-func bindTables(defs []*sql.CreateTable, catalog Catalog, check func(string) error, found *problems) (*tables, error) {
-	ts := &tables{catalog: catalog, check: check}
-	for _, def := range defs {
+func bindTables(prog *program, catalog Catalog, check func(string) error, found *problems) (*tables, error) {
+	ts := &tables{catalog: catalog, check: check, broken: prog.broken}
+	for _, def := range prog.tables {
 		if i := ts.index(def.Name.Name); i >= 0 {
 			found.add(def.Name, CodeName, "", "the script has two tables named %s%s", ts.script[i].Name, sameButForCase(ts.script[i].Name, def.Name.Name))
 			continue
@@ -76,6 +77,9 @@ func (ts *tables) lookup(name sql.Ident, found *problems) *table {
 }
 
 func (ts *tables) find(name sql.Ident, found *problems) *table {
+	if slices.ContainsFunc(ts.broken, func(t sql.Ident) bool { return sameName(t.Name, name.Name) }) {
+		return nil // reported with its definition
+	}
 	if i := ts.index(name.Name); i >= 0 {
 		return ts.script[i]
 	}

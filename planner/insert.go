@@ -55,6 +55,10 @@ func (b *binding) sink(ins *sql.Insert) *table {
 		b.found.add(ins.Table, CodeOption, "leave it out", "table %s cannot be written: its option 'rows-per-second' is one of sources", t.Name)
 		return nil
 	}
+	if path := t.Options["path"]; t.Connector == "filesystem" && strings.ContainsAny(path, "*?[") {
+		b.found.add(ins.Table, CodeOption, "give the sink a folder of its own", "table %s cannot be written: its path %s is a pattern", t.Name, path)
+		return nil
+	}
 	return t
 }
 

@@ -11,6 +11,7 @@ import (
 type program struct {
 	src    string
 	tables []*sql.CreateTable
+	broken []sql.Ident // tables whose CREATE TABLE cannot be read
 	sets   []*sql.Set
 	job    sql.Statement // *sql.Select or *sql.Insert
 }
@@ -22,7 +23,7 @@ func parse(src string, found *problems) *program {
 	for _, e := range errs {
 		found.add(sql.Span{Start: e.Pos, Stop: e.End}, Code(e.Code), e.Hint, "%s", e.Message)
 	}
-	prog := &program{src: src}
+	prog := &program{src: src, broken: script.Broken}
 	for _, s := range script.Statements {
 		prog.place(s, found)
 	}

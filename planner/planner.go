@@ -71,7 +71,7 @@ func Plan(text string, catalog Catalog, opts Options) (*Result, error) {
 func bindScript(text string, catalog Catalog, opts Options, found *problems) (*query, *Result, error) {
 	prog := parse(text, found)
 	result := &Result{Settings: bindSettings(prog.sets, found)}
-	ts, err := bindTables(prog.tables, catalog, opts.CheckPath, found)
+	ts, err := bindTables(prog, catalog, opts.CheckPath, found)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -56,9 +56,9 @@ type setting struct {
 func settings() []setting {
 	const flink = "execution.checkpointing."
 	return []setting{
-		{"checkpoint.interval", flink + "interval", readDuration},
+		{"checkpoint.interval", flink + "interval", readInterval},
 		{"checkpoint.mode", flink + "mode", readMode},
-		{"checkpoint.timeout", flink + "timeout", readDuration},
+		{"checkpoint.timeout", flink + "timeout", readTimeout},
 		{"checkpoint.min_pause", flink + "min-pause", readDuration},
 		{"checkpoint.max_concurrent", flink + "max-concurrent-checkpoints", readOne},
 		{"checkpoint.retention", flink + "externalized-checkpoint-retention", readRetention},
@@ -149,6 +149,27 @@ func readDuration(v string) (string, error) {
 		return "", fmt.Errorf("'%s' is not a duration such as '10 s', '500 ms' or '1 min'", v)
 	}
 	return checkDuration(v, time.Duration(n)*unit)
+}
+
+// readInterval reads a duration of which 0 means never.
+func readInterval(v string) (string, error) {
+	text, err := readDuration(v)
+	if text == "0s" {
+		return text, err
+	}
+	return atLeastMilli(v, text, err)
+}
+
+func readTimeout(v string) (string, error) {
+	text, err := readDuration(v)
+	return atLeastMilli(v, text, err)
+}
+
+func atLeastMilli(v, text string, err error) (string, error) {
+	if d, _ := time.ParseDuration(text); err == nil && d < time.Millisecond { // it was printed by a Duration
+		return "", fmt.Errorf("'%s' is less than a millisecond", v)
+	}
+	return text, err
 }
 
 func durationUnit(word string) time.Duration {

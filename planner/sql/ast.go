@@ -16,7 +16,10 @@ func (s Span) Pos() int { return s.Start }
 func (s Span) End() int { return s.Stop }
 
 // A Script is a sequence of statements separated by semicolons.
-type Script struct{ Statements []Statement }
+type Script struct {
+	Statements []Statement
+	Broken     []Ident // tables of CREATE TABLE statements that are wrong, and left out
+}
 
 // A Statement is a *CreateTable, *Insert, *Select or *Set.
 type Statement interface {

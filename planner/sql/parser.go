@@ -21,6 +21,8 @@ func Parse(src string) (*Script, []*Error) {
 		if s := p.statement(); p.err == nil {
 			script.Statements = append(script.Statements, s)
 			continue
+		} else if t, ok := s.(*CreateTable); ok && t.Name.Name != "" {
+			script.Broken = append(script.Broken, t.Name)
 		}
 		errs = append(errs, p.err)
 		p.resume(first.upper == "EXECUTE")
