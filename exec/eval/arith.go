@@ -51,11 +51,7 @@ func compileArith(e *expr.Expr, left, right node) (node, error) {
 }
 
 func (n *arith) eval(b *batch.Batch, rows []int32) (*batch.Vector, error) {
-	l, err := n.left.eval(b, rows)
-	if err != nil {
-		return nil, err
-	}
-	r, err := n.right.eval(b, rows)
+	l, r, err := operands(n.left, n.right, b, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +66,15 @@ func (n *arith) eval(b *batch.Batch, rows []int32) (*batch.Vector, error) {
 		err = n.ints(l.Ints[:b.Len], r.Ints[:b.Len], rows)
 	}
 	return &n.out, err
+}
+
+// operands evaluates both sides of a binary operator.
+func operands(left, right node, b *batch.Batch, rows []int32) (l, r *batch.Vector, err error) {
+	if l, err = left.eval(b, rows); err != nil {
+		return nil, nil, err
+	}
+	r, err = right.eval(b, rows)
+	return l, r, err
 }
 
 // meet makes NULL the rows of out that are NULL in l or r.

@@ -43,11 +43,7 @@ func compileCompare(e *expr.Expr, left, right node) (node, error) {
 }
 
 func (n *compare) eval(b *batch.Batch, rows []int32) (*batch.Vector, error) {
-	l, err := n.left.eval(b, rows)
-	if err != nil {
-		return nil, err
-	}
-	r, err := n.right.eval(b, rows)
+	l, r, err := operands(n.left, n.right, b, rows)
 	if err != nil {
 		return nil, err
 	}

@@ -114,33 +114,30 @@ func (w *Worker) find(job weir.JobID, id weir.AttemptID) (*attempt, error) {
 }
 
 func (w *Worker) trigger(m deploy.Trigger) error {
-	a, err := w.find(m.Job, m.Attempt)
-	if err != nil {
-		return err
-	}
-	for _, id := range m.Tasks {
-		t := a.task(id)
-		if t == nil {
-			return fmt.Errorf("%w: task %v does not run on worker %s", weir.ErrConflict, id, w.cfg.ID)
-		}
-		if err := t.Trigger(m.Trigger); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.each(m.Job, m.Attempt, m.Tasks, func(t *exec.Task) error { return t.Trigger(m.Trigger) })
 }
 
 func (w *Worker) commit(m deploy.Commit) error {
-	a, err := w.find(m.Job, m.Attempt)
+	return w.each(m.Job, m.Attempt, m.Tasks, func(t *exec.Task) error {
+		t.Commit(m.Checkpoint)
+		return nil
+	})
+}
+
+// each tells tasks of an attempt, in turn; the first failure ends it.
+func (w *Worker) each(job weir.JobID, attempt weir.AttemptID, tasks []weir.TaskID, tell func(*exec.Task) error) error {
+	a, err := w.find(job, attempt)
 	if err != nil {
 		return err
 	}
-	for _, id := range m.Tasks {
+	for _, id := range tasks {
 		t := a.task(id)
 		if t == nil {
 			return fmt.Errorf("%w: task %v does not run on worker %s", weir.ErrConflict, id, w.cfg.ID)
 		}
-		t.Commit(m.Checkpoint)
+		if err := tell(t); err != nil {
+			return err
+		}
 	}
 	return nil
 }
