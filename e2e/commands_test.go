@@ -107,6 +107,8 @@ func TestRunAlone(t *testing.T) {
 		{name: "an unsupported clause", sql: table("b.csv") + "SELECT behavior FROM b ORDER BY behavior", code: 1, says: []string{"line 3, column 24", "ORDER BY"}},
 		{name: "a bad row", sql: table("bad.csv") + "SELECT SUM(user_id) AS s FROM b", code: 1, says: []string{"bad.csv:5", "user_id", "five"}},
 		{name: "a column not read never fails", sql: table("bad.csv") + "SELECT COUNT(*) AS n FROM b", stdout: "n\n5\n"},
+		{name: "the script's parallelism", sql: "SET 'parallelism' = '5';" + table("b.csv") + "SELECT COUNT(*) AS n FROM b", stdout: "n\n4\n", says: []string{"finished  4 rows in "}},
+		{name: "an option that is too small", sql: "SET 'checkpoint.timeout' = '0';" + table("b.csv") + "SELECT COUNT(*) AS n FROM b", code: 1, says: []string{"line 1, column 28: SET 'checkpoint.timeout'"}},
 		{name: "outside the roots", sql: table("/etc/passwd") + "SELECT COUNT(*) AS n FROM b", args: []string{"--files", "."}, code: 1, says: []string{"/etc/passwd", "--files"}},
 		{name: "a missing file", sql: table("none.csv") + "SELECT COUNT(*) AS n FROM b", code: 1, says: []string{"none.csv"}},
 	} {

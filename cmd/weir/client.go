@@ -41,6 +41,7 @@ type problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	Errors []struct {
+		Field   string `json:"field"`
 		Line    int    `json:"line"`
 		Column  int    `json:"column"`
 		Message string `json:"message"`
@@ -65,17 +66,35 @@ func (p *problem) Error() string {
 		}
 		if e.Line > 0 {
 			fmt.Fprintf(&b, "line %d, column %d: ", e.Line, e.Column)
+		} else if e.Field != "" {
+			b.WriteString(e.Field + " ")
 		}
 		b.WriteString(e.Message)
 		if e.Line > 0 && e.Line <= len(lines) && p.sql != "" {
-			line := strings.ReplaceAll(strings.TrimSuffix(lines[e.Line-1], "\r"), "\t", " ")
-			fmt.Fprintf(&b, "\n  %s\n  %s^", line, strings.Repeat(" ", max(0, e.Column-1)))
+			line, at := excerpt(lines[e.Line-1], e.Column-1)
+			fmt.Fprintf(&b, "\n  %s\n  %s^", line, strings.Repeat(" ", at))
 		}
 		if e.Hint != "" {
 			fmt.Fprintf(&b, "\n  hint: %s", e.Hint)
 		}
 	}
 	return b.String()
+}
+
+// excerpt cuts a long line down to what stands around a character of it, and says where
+// that is now.
+func excerpt(line string, at int) (string, int) {
+	const before, behind = 70, 50
+	text := []rune(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", " "))
+	at = min(max(0, at), len(text))
+	if len(text) > at+behind {
+		text = append(text[:at+behind:at+behind], '…')
+	}
+	if at > before {
+		text = append([]rune{'…'}, text[at-before:]...)
+		at = before + 1
+	}
+	return string(text), at
 }
 
 // do sends in as JSON (nil: no body) and decodes the answer into out (nil: none).
