@@ -1,0 +1,280 @@
+package checkpoint_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/checkpoint/blob"
+	"weir/checkpoint/checkpointtest"
+)
+
+// TestRunRestoredCommits: an attempt dies between the decision and the commits; the
+// next one, restored from that base, commits and closes them.
+func TestRunRestoredCommits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, true, checkpoint.Options{NumRetained: 1})
+		r.start()
+		if _, err := r.runner.Checkpoint(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		r.tasks.Answer = func(*checkpoint.Ack) bool { r.tasks.Fail(errors.New("worker died")); return true }
+		if _, err := r.runner.Checkpoint(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		// What has open commits stays, however many are to be kept.
+		r.want("rows", r.rows(), []string{"1 checkpoint completed discarded", "2 checkpoint completed open"})
+		r.tasks.Fail(nil)
+		r.tasks.Answer = nil
+		r.attempt()
+		r.start()
+		r.want("rows", r.rows(), []string{"1 checkpoint completed discarded", "2 checkpoint completed"})
+		if id, err := r.runner.Checkpoint(t.Context()); err != nil || id != 3 {
+			t.Errorf("%d, %v", id, err) // C24: ids go on
+		}
+		synctest.Wait()
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		r.want("objects", r.objects(), objectsOf("2-bbbbbbbb", 3))
+	})
+}
+
+// TestRunStop: stop with savepoint, first with an object store that refuses (C10).
+func TestRunStop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, true, checkpoint.Options{})
+		r.fault(blob.FailTimes(3, "PutIfAbsent", "manifest", blob.Fault{Before: errors.New("access denied")}))
+		r.start()
+		id, err := r.runner.Savepoint(t.Context(), "last", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := r.runner.Wait(t.Context(), id)
+		if err != nil || rec.Status != checkpoint.StatusFailed || rec.Failure.Reason != checkpoint.ReasonManifest {
+			t.Fatalf("%+v, %v", rec, err)
+		}
+		id, err = r.runner.Savepoint(t.Context(), "last", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := <-r.runner.Ending(); got != (checkpoint.Ending{Checkpoint: id, Stopped: true}) {
+			t.Errorf("%+v", got)
+		}
+		if base, _ := r.store.Base(); base != id {
+			t.Errorf("base %d, want %d", base, id)
+		}
+		r.want("rows", r.rows(), []string{"1 savepoint failed manifest", "2 savepoint completed"})
+		if err := r.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRunUnknownOutcomes loses the connection before and after every kind of call; the
+// outcome is found out and every checkpoint ends.
+func TestRunUnknownOutcomes(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("connection lost")
+	for _, method := range []string{"BeginCheckpoint", "CompleteCheckpoint", "AbortCheckpoint", "CloseCommits", "Checkpoint", "Retained", "DiscardCheckpoints"} {
+		for _, fault := range []checkpointtest.Fault{{Before: lost}, {After: lost}} {
+			t.Run(fmt.Sprintf("%s after=%v", method, fault.After != nil), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { unknownOutcome(t, method, fault) })
+			})
+		}
+	}
+}
+
+func unknownOutcome(t *testing.T, method string, fault checkpointtest.Fault) {
+	r := newRig(t, true, checkpoint.Options{Interval: 5 * time.Second, Timeout: 4 * time.Second, NumRetained: 1, TolerableFailures: 1})
+	n := 0
+	r.store.Fail(func(m string) checkpointtest.Fault {
+		if m == "CompleteCheckpoint" && method == "Checkpoint" && n == 0 {
+			return checkpointtest.Fault{After: errors.New("connection lost")} // so that the row is read back
+		}
+		if m == method {
+			if n++; n == 1 {
+				return fault
+			}
+		}
+		return checkpointtest.Fault{}
+	})
+	r.tasks.Answer = func(a *checkpoint.Ack) bool { return a.Checkpoint != 2 } // so that one is aborted
+	r.start()
+	time.Sleep(33 * time.Second)
+	r.store.Fail(func(string) checkpointtest.Fault { return checkpointtest.Fault{} })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	rows := r.store.Rows()
+	for _, row := range rows {
+		if row.Status == checkpoint.StatusPending || row.CommitsOpen {
+			t.Errorf("checkpoint %d is left %s, commits open %v", row.ID, row.Status, row.CommitsOpen)
+		}
+	}
+	last := rows[len(rows)-1]
+	if base, _ := r.store.Base(); base != last.ID || last.Status != checkpoint.StatusCompleted {
+		t.Errorf("base %d, last %d %s", base, last.ID, last.Status)
+	}
+	r.want("objects", r.objects(), objectsOf("1-aaaaaaaa", int(last.ID)))
+}
+
+// TestRunManifestReadBack: a manifest whose write was reported failed, but was done,
+// is read back; another's is never overwritten.
+func TestRunManifestReadBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, false, checkpoint.Options{})
+		r.fault(blob.FailTimes(1, "PutIfAbsent", "manifest", blob.Fault{After: errors.New("connection lost")}))
+		r.start()
+		id, err := r.runner.Checkpoint(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec, err := r.runner.Wait(t.Context(), id); err != nil || rec.Status != checkpoint.StatusCompleted {
+			t.Errorf("%+v, %v", rec, err)
+		}
+		if err := r.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestRunMetastoreBehind: the metastore is restored from a backup. The next attempt
+// ends before it decides anything, and deletes nothing.
+func TestRunMetastoreBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, false, checkpoint.Options{})
+		r.start()
+		for range 3 {
+			id, err := r.runner.Checkpoint(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.runner.Wait(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		before := r.objects()
+		r.store.GoBack(1)
+		r.attempt()
+		r.start()
+		err := <-r.endC
+		var failure *checkpoint.AttemptFailure
+		if !errors.As(err, &failure) || failure.Failure.Reason != checkpoint.ReasonMetastoreBack {
+			t.Errorf("%v", err)
+		}
+		r.want("objects", r.objects(), before)
+		r.cancel()
+	})
+}
+
+// TestRunSweep: what a killed owner left is cleared up by the next attempt (C25).
+func TestRunSweep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, false, checkpoint.Options{NumRetained: 1})
+		r.fault(func(c blob.Call) blob.Fault { // no object can be deleted
+			if c.Verb == "Delete" {
+				return blob.Fault{Before: errors.New("access denied")}
+			}
+			return blob.Fault{}
+		})
+		r.tasks.Answer = func(a *checkpoint.Ack) bool { return a.Checkpoint != 3 }
+		r.start()
+		for range 3 {
+			if _, err := r.runner.Checkpoint(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		r.want("rows", r.rows(), []string{"1 checkpoint completed discarded", "2 checkpoint completed", "3 checkpoint aborted attempt_ended"})
+		left := slices.DeleteFunc(objectsOf("1-aaaaaaaa", 1, 2, 3), func(key string) bool { return key == "3/manifest" })
+		r.want("objects", r.objects(), left)
+		// One expired object is deleted by hand.
+		if err := r.blobs.Delete(t.Context(), string(fence.Job)+"/1-aaaaaaaa/global_k-0/1-0"); err != nil {
+			t.Fatal(err)
+		}
+		r.fault(nil)
+		r.attempt()
+		r.start()
+		r.want("objects", r.objects(), objectsOf("1-aaaaaaaa", 2))
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestCollectorEnd: a savepoint outlives its job; what its user gives up goes, and what
+// another kept manifest names stays (C26, I9).
+func TestCollectorEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, false, checkpoint.Options{})
+		r.start()
+		for _, name := range []string{"", "mine", "other", ""} {
+			var id weir.CheckpointID
+			var err error
+			if name == "" {
+				id, err = r.runner.Checkpoint(t.Context())
+			} else {
+				id, err = r.runner.Savepoint(t.Context(), name, false)
+			}
+			if err == nil {
+				_, err = r.runner.Wait(t.Context(), id)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		c := checkpoint.NewCollector(r.store, r.faulty, fence, slog.New(slog.DiscardHandler))
+		if err := c.Collect(t.Context(), 0); err != nil { // the base stays
+			t.Fatal(err)
+		}
+		r.want("objects", r.objects(), objectsOf("1-aaaaaaaa", 2, 3, 4))
+		r.fault(blob.FailTimes(1, "Delete", "2-0", blob.Fault{Before: errors.New("access denied")}))
+		if err := c.Forget(t.Context(), checkpoint.ManifestKey(fence.Job, 2)); err == nil || !strings.Contains(err.Error(), "1 objects stay for now: access denied") {
+			t.Errorf("%v", err)
+		}
+		if err := c.Forget(t.Context(), checkpoint.ManifestKey(fence.Job, 2)); err != nil { // gone: nothing to do
+			t.Error(err)
+		}
+		if err := c.Collect(t.Context(), 0); err != nil {
+			t.Error(err)
+		}
+		r.want("objects", r.objects(), objectsOf("1-aaaaaaaa", 3, 4))
+		// The job is deleted; in the store of this test, savepoint 2 is still listed.
+		if _, err := r.store.DiscardCheckpoints(t.Context(), fence, []weir.CheckpointID{2}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Purge(t.Context()); err != nil {
+			t.Error(err)
+		}
+		r.want("objects", r.objects(), objectsOf("1-aaaaaaaa", 3))
+	})
+}
