@@ -129,15 +129,7 @@ func up(ctx context.Context, o upOptions, stdout, stderr io.Writer, ready func(u
 	}
 	defer nats.Stop()
 
-	conf := serverConfig{
-		metastore: "sqlite:" + filepath.Join(o.data, "weir.db"),
-		nats:      nats.URL(),
-		storage:   "file://" + filepath.Join(o.data, "objects"),
-		migrate:   true,
-		alone:     true, // the lock on the data folder says so
-		demo:      o.demo,
-		checkPath: located(o.files),
-	}
+	conf := o.server(nats.URL())
 	s, err := openServer(ctx, conf, log)
 	if err != nil {
 		return err
@@ -150,13 +142,8 @@ func up(ctx context.Context, o upOptions, stdout, stderr io.Writer, ready func(u
 		g.Go(func() error { return c.run(ctx) })
 	}
 	g.Go(func() error {
-		waitCtx, cancel := context.WithTimeout(ctx, readyTimeout)
-		defer cancel()
-		if err := s.awaitWorkers(waitCtx, o.workers); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("the workers did not come up within %v: %w", readyTimeout, err)
+		if err := o.awaitWorkers(ctx, s); err != nil || ctx.Err() != nil {
+			return err
 		}
 		url := "http://" + listener.Addr().String()
 		if !o.quiet {
@@ -170,6 +157,29 @@ func up(ctx context.Context, o upOptions, stdout, stderr io.Writer, ready func(u
 		return nil
 	})
 	return g.Wait()
+}
+
+// server is the configuration of the server, all of it in the data folder.
+func (o upOptions) server(nats string) serverConfig {
+	return serverConfig{
+		metastore: "sqlite:" + filepath.Join(o.data, "weir.db"),
+		nats:      nats,
+		storage:   "file://" + filepath.Join(o.data, "objects"),
+		migrate:   true,
+		alone:     true, // the lock on the data folder says so
+		demo:      o.demo,
+		checkPath: located(o.files),
+	}
+}
+
+// awaitWorkers returns once the workers are there, or ctx has ended.
+func (o upOptions) awaitWorkers(ctx context.Context, s *controlPlane) error {
+	waitCtx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := s.awaitWorkers(waitCtx, o.workers); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the workers did not come up within %v: %w", readyTimeout, err)
+	}
+	return nil
 }
 
 // newLogger makes the logger of a process: one line of text per record.
