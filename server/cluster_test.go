@@ -156,14 +156,14 @@ func TestBoundedStream(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if res, err := http.DefaultClient.Do(mustRequest(ctx, t, srv.URL+"/docs")); err != nil || res.Body.Close() != nil || res.StatusCode != 200 {
+	if res, err := http.DefaultClient.Do(mustRequest(ctx, t, srv.URL+"/docs")); err != nil || res.Body.Close() != nil || res.StatusCode != http.StatusOK {
 		t.Fatalf("docs: %v, %v", res, err)
 	}
 }
 
 func mustRequest(ctx context.Context, t *testing.T, url string) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, "GET", url, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

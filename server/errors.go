@@ -24,7 +24,7 @@ type Problem struct {
 	Type   string  `json:"type" example:"about:blank"`
 	Title  string  `json:"title" example:"Unprocessable Entity"`
 	Status int     `json:"status" example:"422"`
-	Detail string  `json:"detail" example:"line 1, column 8: unknown column behavour (did you mean behavior?)"`
+	Detail string  `json:"detail" example:"line 1, column 8: unknown column n (did you mean m?)"`
 	Errors []Fault `json:"errors,omitempty"`
 } // @name Problem
 
@@ -33,8 +33,8 @@ type Fault struct {
 	Line    int    `json:"line,omitempty" example:"1"`
 	Column  int    `json:"column,omitempty" example:"8"`
 	Field   string `json:"field,omitempty" example:"parallelism"`
-	Message string `json:"message" example:"unknown column behavour"`
-	Hint    string `json:"hint,omitempty" example:"did you mean behavior?"`
+	Message string `json:"message" example:"unknown column n"`
+	Hint    string `json:"hint,omitempty" example:"did you mean m?"`
 	Snippet string `json:"snippet,omitempty"` // the line, and carets under the place
 	Code    string `json:"code,omitempty" example:"name"`
 } // @name Fault

@@ -91,7 +91,7 @@ func (s *Server) streamEvents(c echo.Context, j weir.Job, after int64) error {
 			_, err = s.deps.Service.Get(ctx, string(j.ID)) // deleted: the end
 		}
 		if err != nil && problemOf(err, http.MethodGet).Status < 500 {
-			return nil //nolint:nilerr // the stream is over
+			return nil // the stream is over
 		}
 		for _, e := range events {
 			out.put(e.Kind, itoa(e.Seq), viewEvent(e))

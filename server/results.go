@@ -104,7 +104,7 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 	for {
 		if page != nil {
 			if err := sendChanges(out, page, exact); err != nil {
-				return nil //nolint:nilerr // the client has gone
+				return nil // the client has gone
 			}
 			cursor = page.Cursor
 			if page.Status.Terminal() && !page.More {

@@ -204,7 +204,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
 		if err := srv.Shutdown(end); err != nil {
-			srv.Close()
+			s.deps.Logger.Warn("requests were cut off", "err", errors.Join(err, srv.Close()))
 		}
 		return nil
 	})

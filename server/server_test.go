@@ -241,7 +241,7 @@ func TestNamesAreReachable(t *testing.T) {
 			`{"sql":"CREATE TABLE `+"`"+name+"`"+` (n BIGINT) WITH ('connector' = 'datagen')"}`))
 		r.Header.Set("Content-Type", "application/json")
 		res := a.serve(t, r)
-		if res.StatusCode == 422 {
+		if res.StatusCode == http.StatusUnprocessableEntity {
 			continue // refused at the door
 		}
 		location := res.Header.Get("Location")

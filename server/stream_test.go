@@ -28,7 +28,7 @@ type event struct{ ID, Name, Data string }
 // follow opens a stream and returns a function that reads its next event; "" is its end.
 func follow(t *testing.T, url, path, last string) func() event {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", url+path, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

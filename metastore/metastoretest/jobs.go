@@ -118,11 +118,11 @@ func jobWish(t *testing.T, s suite) {
 }
 
 func jobStart(t *testing.T, s suite) {
-	j, f := s.running(t, "a")
+	_, f := s.running(t, "a")
 	first := s.checkpoint(t, f, true)
 	second := s.checkpoint(t, f, true)
 	ok(t, s.SetStatus(t.Context(), f, weir.StatusFailed, &weir.Failure{Reason: "r", Message: "m"}))
-	j = s.job(t, "a")
+	j := s.job(t, "a")
 	if j.EndedAt.IsZero() || j.Failure == nil {
 		t.Fatalf("a failed job without its end or failure: %+v", j)
 	}

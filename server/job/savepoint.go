@@ -31,17 +31,15 @@ func (s *Service) deleteObjects(ctx context.Context, sp checkpoint.Savepoint) er
 	if err != nil {
 		return err
 	}
-	retained, err := s.deps.Checkpoints.Retained(ctx, sp.Job)
-	if err != nil {
-		return err
-	}
-	var kept []*checkpoint.Manifest
-	for _, r := range retained {
-		k, err := checkpoint.LoadManifest(ctx, s.deps.Blobs, r.Manifest)
-		if err != nil {
-			return err // it may name what we would delete
+	kept, err := s.keptManifests(ctx, sp.Job)
+	for range 10 { // collection may have given one up, and deleted its manifest, meanwhile
+		if !errors.Is(err, weir.ErrNotFound) {
+			break
 		}
-		kept = append(kept, k)
+		kept, err = s.keptManifests(ctx, sp.Job)
+	}
+	if err != nil {
+		return err // it may name what we would delete
 	}
 	for _, key := range checkpoint.Garbage([]*checkpoint.Manifest{m}, kept) {
 		if err := s.deps.Blobs.Delete(ctx, key); err != nil {
@@ -49,4 +47,21 @@ func (s *Service) deleteObjects(ctx context.Context, sp checkpoint.Savepoint) er
 		}
 	}
 	return nil
+}
+
+// keptManifests reads the manifests of all that a job has not given up.
+func (s *Service) keptManifests(ctx context.Context, job weir.JobID) ([]*checkpoint.Manifest, error) {
+	retained, err := s.deps.Checkpoints.Retained(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	var kept []*checkpoint.Manifest
+	for _, r := range retained {
+		m, err := checkpoint.LoadManifest(ctx, s.deps.Blobs, r.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, m)
+	}
+	return kept, nil
 }
