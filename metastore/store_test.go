@@ -2,6 +2,7 @@ package metastore_test
 
 import (
 	"errors"
+	"flag"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,7 +16,14 @@ import (
 	"weir/metastore/postgrestest"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv("WEIR_LONG") == "" { // SQLite under the race detector takes its time
+		if err := flag.Set("rapid.checks", "25"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(postgrestest.Main(m))
+}
 
 // open migrates the empty database at url and opens it.
 func open(t testing.TB, url string) *metastore.Store {
