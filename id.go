@@ -76,6 +76,12 @@ type OperatorID string
 // lives of it apart.
 type WorkerID string
 
+// Life is the name under which one incarnation of a worker takes commands, and no
+// other process that bears the worker's name: one that hung while it was replaced.
+func (w WorkerID) Life(incarnation string) WorkerID {
+	return w + "@" + WorkerID(incarnation)
+}
+
 // NewIncarnation returns 64 random bits in hexadecimal, naming one life of a process.
 func NewIncarnation() string { return randomHex(8) }
 

@@ -172,6 +172,31 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
+// TestLives: what is meant for one life of a worker reaches no other, although both
+// listen under the worker's name.
+func TestLives(t *testing.T) {
+	t.Parallel()
+	url := startServer(t).URL()
+	answer := func(life string) transport.Handler {
+		return func(context.Context, string, []byte) ([]byte, error) { return json.Marshal(life) }
+	}
+	c := control(t, url)
+	serve(t, control(t, url), "old", answer("old"))
+	stop := serve(t, control(t, url), "new", answer("new"))
+	for range 20 {
+		for _, life := range []string{"old", "new"} {
+			got, err := c.Request(bounded(t), testWorker.Life(life), "deploy", nil)
+			if want := strconv.Quote(life); err != nil || string(got) != want {
+				t.Fatalf("got %s, %v, want %s", got, err, want)
+			}
+		}
+	}
+	stop()
+	if _, err := c.Request(bounded(t), testWorker.Life("new"), "deploy", nil); !errors.Is(err, weir.ErrNotFound) {
+		t.Errorf("a life that is over: %v", err)
+	}
+}
+
 // TestSilence: somebody listens and does not answer.
 func TestSilence(t *testing.T) {
 	t.Parallel()

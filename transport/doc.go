@@ -47,7 +47,8 @@
 //	T7 While one's own connection is down no timer runs; what is due when it is back
 //	   is sent at once.
 //	T8 A command runs once per id in one incarnation of its worker; a repeated
-//	   request joins the running one or gets the same answer.
+//	   request joins the running one or gets the same answer. What is addressed to
+//	   one life of a worker reaches no other process of its name.
 //	T9 A report returns only with an answer of a server, or with the end of its
 //	   context: it is never lost silently.
 //

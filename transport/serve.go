@@ -27,9 +27,11 @@ const (
 // it. It may be called by several goroutines at a time.
 type Handler = func(ctx context.Context, kind string, body []byte) ([]byte, error)
 
-// Serve takes the commands for worker (or for a server, by the name it gives itself)
-// until ctx ends and all running handlers have returned. A command runs once per id, whatever is repeated (T8). Pings are answered
-// with incarnation, even while handlers are busy. Both show in `nats micro ls`.
+// Serve takes the commands for worker (or for a server, by the name it gives itself),
+// and those for this life of it alone (weir.WorkerID.Life), until ctx ends and all
+// running handlers have returned. A command runs once per id, whatever is repeated
+// (T8). Pings are answered with incarnation, even while handlers are busy. All show in
+// `nats micro ls`.
 func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation string, handler Handler) error {
 	if err := checkToken("worker", string(worker)); err != nil {
 		return err
@@ -54,10 +56,14 @@ func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation s
 			}
 		}), micro.WithEndpointSubject(c.names.ping(worker)))
 	}
+	take := micro.HandlerFunc(func(r micro.Request) {
+		d.take(r.Data(), func(b []byte) error { return r.Respond(b) })
+	})
 	if err == nil {
-		err = svc.AddEndpoint("command", micro.HandlerFunc(func(r micro.Request) {
-			d.take(r.Data(), func(b []byte) error { return r.Respond(b) })
-		}), micro.WithEndpointSubject(c.names.command(worker)))
+		err = svc.AddEndpoint("command", take, micro.WithEndpointSubject(c.names.command(worker)))
+	}
+	if err == nil {
+		err = svc.AddEndpoint("life", take, micro.WithEndpointSubject(c.names.command(worker.Life(incarnation))))
 	}
 	if err == nil {
 		<-ctx.Done()
