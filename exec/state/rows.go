@@ -9,7 +9,7 @@ func (t *Table) UpsertRows(b *batch.Batch, keys []int, hashes []uint64, slots []
 	n := b.Rows()
 	hashes, slots, fresh = hashes[:n], slots[:n], fresh[:n]
 	if len(keys) == 1 && b.Columns[keys[0]].Physical == batch.Ints {
-		t.upsertInts(b, &b.Columns[keys[0]], hashes, slots, fresh)
+		t.upsertInts(b, keys, hashes, slots, fresh)
 		return
 	}
 	if len(keys) == 1 && b.Columns[keys[0]].Physical == batch.Strings {
@@ -19,23 +19,18 @@ func (t *Table) UpsertRows(b *batch.Batch, keys []int, hashes []uint64, slots []
 	t.upsertAny(b, keys, hashes, slots, fresh)
 }
 
-func (t *Table) upsertInts(b *batch.Batch, v *batch.Vector, hashes []uint64, slots []int, fresh []bool) {
-	null := pack(batch.EncodeKey(nil, nullRow(batch.Ints), []int{0}, 0))
+func (t *Table) upsertInts(b *batch.Batch, keys []int, hashes []uint64, slots []int, fresh []bool) {
+	v := &b.Columns[keys[0]]
+	var scratch []byte
 	for i, h := range hashes {
 		row := b.Row(i)
-		key := null
-		if !v.Null(row) {
-			key = packInt(v.Ints[row])
+		if v.Null(row) {
+			scratch = batch.EncodeKey(scratch[:0], b, keys, row)
+			slots[i], fresh[i] = t.Upsert(h, scratch)
+			continue
 		}
-		slots[i], fresh[i] = t.upsert(h, key)
+		slots[i], fresh[i] = t.upsert(h, packInt(v.Ints[row]))
 	}
-}
-
-func nullRow(k batch.Physical) *batch.Batch {
-	b := batch.New([]batch.Physical{k}, 1)
-	b.Columns[0].AppendNull()
-	b.EndRow(batch.Insert)
-	return b
 }
 
 func (t *Table) upsertStrings(b *batch.Batch, keys []int, hashes []uint64, slots []int, fresh []bool) {
