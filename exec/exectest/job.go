@@ -1,6 +1,7 @@
 package exectest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -301,7 +302,24 @@ func (j *Job) Read(q exec.Query) (exec.Page, error) {
 		}
 		pages = append(pages, p)
 	}
-	return op.Merge(pages, q.Limit), nil
+	return merge(pages, q.Limit), nil
+}
+
+// merge joins the pages of several subtasks, answers to one query without Changes,
+// into one.
+func merge(pages []exec.Page, limit int) exec.Page {
+	out := exec.Page{Full: true, Rows: []exec.Row{}}
+	for _, p := range pages {
+		out.Rows = append(out.Rows, p.Rows...)
+		out.Total += p.Total
+		out.More = out.More || p.More
+		out.Version = max(out.Version, p.Version)
+	}
+	slices.SortStableFunc(out.Rows, func(a, b exec.Row) int { return bytes.Compare(a.Sort, b.Sort) })
+	if limit > 0 && len(out.Rows) > limit {
+		out.Rows, out.More = out.Rows[:limit], true
+	}
+	return out
 }
 
 // Stats returns the tasks' counters.

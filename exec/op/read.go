@@ -161,20 +161,3 @@ func (v *view) read(t *state.Table, q exec.Query) (exec.Page, error) {
 	}
 	return page, nil
 }
-
-// Merge joins the pages of several subtasks, answers to one query without Changes,
-// into one.
-func Merge(pages []exec.Page, limit int) exec.Page {
-	out := exec.Page{Full: true, Rows: []exec.Row{}}
-	for _, p := range pages {
-		out.Rows = append(out.Rows, p.Rows...)
-		out.Total += p.Total
-		out.More = out.More || p.More
-		out.Version = max(out.Version, p.Version)
-	}
-	slices.SortStableFunc(out.Rows, func(a, b exec.Row) int { return bytes.Compare(a.Sort, b.Sort) })
-	if limit > 0 && len(out.Rows) > limit {
-		out.Rows, out.More = out.Rows[:limit], true
-	}
-	return out
-}
