@@ -118,6 +118,50 @@ func TestFolderSweep(t *testing.T) {
 	}
 }
 
+// TestFolderAway: where the folder itself is gone, a disk that is not mounted, no
+// object counts as missing, for a job would fail for good; and none is written into
+// what is in its place.
+func TestFolderAway(t *testing.T) {
+	t.Parallel()
+	for name, place := range map[string]func(root string) error{
+		"nothing":       func(string) error { return nil },
+		"a file":        func(root string) error { return os.WriteFile(root, nil, 0o600) },
+		"another place": func(root string) error { return os.Mkdir(root, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := filepath.Join(t.TempDir(), "root")
+			if err := os.Mkdir(root, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			s := openFolder(t, root)
+			if err := s.Put(t.Context(), "a/b", strings.NewReader("x")); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(os.Rename(root, root+".away"), place(root)); err != nil {
+				t.Fatal(err)
+			}
+			_, getErr := s.Get(t.Context(), "a/b", 0, -1)
+			_, statErr := s.Stat(t.Context(), "a/b")
+			for _, err := range []error{getErr, statErr, s.Put(t.Context(), "a/c", strings.NewReader("y")), s.Delete(t.Context(), "a/b"),
+				s.List(t.Context(), "a/", func(string, int64) bool { return true })} {
+				if err == nil || errors.Is(err, weir.ErrNotFound) || !strings.Contains(err.Error(), "storage folder "+root+" is away") {
+					t.Errorf("got %v", err)
+				}
+			}
+			if err := errors.Join(os.RemoveAll(root), os.Rename(root+".away", root)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Stat(t.Context(), "a/b"); err != nil {
+				t.Errorf("it is back: %v", err)
+			}
+			if _, err := s.Stat(t.Context(), "a/c"); !errors.Is(err, weir.ErrNotFound) {
+				t.Errorf("an object that was never put: %v", err)
+			}
+		})
+	}
+}
+
 func TestFolderKeyBelowObject(t *testing.T) {
 	t.Parallel()
 	s := openFolder(t, t.TempDir())

@@ -110,10 +110,8 @@ func (s *Folder) put(ctx context.Context, key string, r io.Reader, publish func(
 // write puts the bytes of r into a synced file in the hidden directory.
 func (s *Folder) write(ctx context.Context, r io.Reader) (name string, err error) {
 	f, err := os.CreateTemp(s.temp(), "put-")
-	if errors.Is(err, fs.ErrNotExist) { // removed under our feet
-		if err = os.MkdirAll(s.temp(), 0o777); err == nil {
-			f, err = os.CreateTemp(s.temp(), "put-")
-		}
+	if missing(err) {
+		return "", s.away()
 	}
 	if err != nil {
 		return "", err
@@ -206,7 +204,7 @@ func (s *Folder) Get(ctx context.Context, key string, offset, length int64) (io.
 		}
 	}
 	if missing(err) {
-		return nil, notFound(key)
+		return nil, s.notFound(key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get object %s: %w", key, err)
@@ -224,7 +222,7 @@ func (s *Folder) Stat(ctx context.Context, key string) (int64, error) {
 	}
 	info, err := os.Stat(s.file(key))
 	if missing(err) || err == nil && info.IsDir() {
-		return 0, notFound(key)
+		return 0, s.notFound(key)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("stat object %s: %w", key, err)
@@ -241,7 +239,11 @@ func (s *Folder) List(ctx context.Context, prefix string, f func(key string, siz
 	if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
 		dir = prefix[:i]
 	}
-	if _, err := s.walk(ctx, dir, prefix, f); err != nil {
+	_, err := s.walk(ctx, dir, prefix, f)
+	if err == nil && !s.there() {
+		err = s.away()
+	}
+	if err != nil {
 		return fmt.Errorf("list objects %s: %w", prefix, err)
 	}
 	return nil
@@ -299,7 +301,9 @@ func (s *Folder) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	file := s.file(key)
-	if info, err := os.Lstat(file); missing(err) || err == nil && info.IsDir() {
+	if info, err := os.Lstat(file); missing(err) && !s.there() {
+		return fmt.Errorf("delete object %s: %w", key, s.away())
+	} else if missing(err) || err == nil && info.IsDir() {
 		return nil
 	}
 	if err := os.Remove(file); err != nil && !missing(err) {
@@ -314,6 +318,27 @@ func (s *Folder) prune(dir string) {
 	for dir != "." && os.Remove(s.file(dir)) == nil {
 		dir = path.Dir(dir)
 	}
+}
+
+// there reports whether the root is the folder that was opened: it has our directory
+// of temporary files. A disk that is not mounted leaves another one in its place, which
+// says nothing about objects and must not get any.
+func (s *Folder) there() bool {
+	info, err := os.Stat(s.temp())
+	return err == nil && info.IsDir()
+}
+
+// away is no weir.ErrNotFound: the objects may be there once the folder is back.
+func (s *Folder) away() error {
+	return fmt.Errorf("storage folder %s is away: it has no directory %s; mount it again, or restart weir if that was deleted", s.root, tempDir)
+}
+
+// notFound says that there is no such object, if the folder itself is there.
+func (s *Folder) notFound(key string) error {
+	if !s.there() {
+		return fmt.Errorf("object %s: %w", key, s.away())
+	}
+	return notFound(key)
 }
 
 // missing reports whether err says that there is no such file; ENOTDIR says so too.
