@@ -102,6 +102,7 @@ type Job struct {
 	Base           SnapshotRef  // what the next attempt starts from
 	RestoredFrom   SnapshotRef  // what the current attempt started from
 	StopSavepoint  string       // name of the savepoint a running stop takes; empty: none
+	Then           *Start       // the start that follows the stop under way; nil: none
 	LastCheckpoint CheckpointID // last id given out (I1)
 	Failure        *Failure     // of the last failed attempt, cleared by start
 	CreatedAt      time.Time

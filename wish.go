@@ -7,6 +7,13 @@ type Wish struct {
 	Savepoint   string       // stop: name of its savepoint
 	Parallelism int          // start: 0 keeps it
 	Base        *SnapshotRef // start: nil keeps it; zero: from nothing
+	Then        *Start       // stop: the start that follows it, as a restore asks; nil: none
+}
+
+// A Start says what an attempt starts from after a stop.
+type Start struct {
+	Base        *SnapshotRef `json:"base,omitempty"`        // nil: the job's base at its end; zero: nothing
+	Parallelism int          `json:"parallelism,omitempty"` // 0 keeps it
 }
 
 // A JobFilter chooses and pages jobs; the zero value means all.

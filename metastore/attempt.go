@@ -90,7 +90,8 @@ func endAttempt(ctx context.Context, tx *sql.Tx, j weir.Job, by string, failure 
 }
 
 // SetStatus moves the job to a status, with the failure that caused it (nil clears
-// it), and records the attempt's times and an event in the same transaction. A
+// it), and records the attempt's times and an event in the same transaction. A job
+// that ends while a restore waits for that is to be started again. A
 // transition that Status.CanBecome forbids is weir.ErrConflict, and so is
 // SCHEDULING, which only BeginAttempt gives.
 func (s *Store) SetStatus(ctx context.Context, fence weir.Fence, to weir.Status, failure *weir.Failure) error {
@@ -119,7 +120,11 @@ func (s *Store) SetStatus(ctx context.Context, fence weir.Fence, to weir.Status,
 		if err != nil {
 			return err
 		}
-		return statusEvent(ctx, tx, j, to, failure)
+		err = statusEvent(ctx, tx, j, to, failure)
+		if err == nil && to.Terminal() && j.Then != nil {
+			err = thenStart(ctx, tx, j)
+		}
+		return err
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 
 const jobColumns = `id, name, sql, plan, parallelism, max_parallelism, checkpoint, restart, on_row_error, shard,
 	desired, status, attempt, attempt_tag, term, base_job, base_checkpoint, restored_from_job, restored_from_checkpoint,
-	stop_savepoint, last_checkpoint, failure, created_at, started_at, ended_at`
+	stop_savepoint, then_start, last_checkpoint, failure, created_at, started_at, ended_at`
 
 func scanJob(row interface{ Scan(...any) error }) (weir.Job, error) {
 	var j weir.Job
@@ -22,7 +22,7 @@ func scanJob(row interface{ Scan(...any) error }) (weir.Job, error) {
 		(*text)(&j.Checkpoint), (*text)(&j.Restart), &j.OnRowError, &j.Shard,
 		&j.Desired, &j.Status, &j.Attempt.Number, &j.Attempt.Tag, &j.Term,
 		&j.Base.Job, &j.Base.Checkpoint, &j.RestoredFrom.Job, &j.RestoredFrom.Checkpoint,
-		&j.StopSavepoint, &j.LastCheckpoint, doc(&j.Failure),
+		&j.StopSavepoint, doc(&j.Then), &j.LastCheckpoint, doc(&j.Failure),
 		(*instant)(&j.CreatedAt), (*instant)(&j.StartedAt), (*instant)(&j.EndedAt))
 	return j, err
 }
@@ -73,7 +73,7 @@ func insertJob(ctx context.Context, tx *sql.Tx, j weir.Job, key, token string) (
 	_, err := tx.ExecContext(ctx, insert("jobs", jobColumns+", last_event, writes, idempotency_key"),
 		j.ID, j.Name, j.SQL, text(j.Plan), j.Parallelism, j.MaxParallelism, text(j.Checkpoint), text(j.Restart), j.OnRowError, j.Shard,
 		j.Desired, j.Status, j.Attempt.Number, j.Attempt.Tag, j.Term, j.Base.Job, j.Base.Checkpoint,
-		j.RestoredFrom.Job, j.RestoredFrom.Checkpoint, j.StopSavepoint, j.LastCheckpoint, doc(&j.Failure),
+		j.RestoredFrom.Job, j.RestoredFrom.Checkpoint, j.StopSavepoint, doc(&j.Then), j.LastCheckpoint, doc(&j.Failure),
 		instant(orNow(j.CreatedAt)), instant(j.StartedAt), instant(j.EndedAt), 0, token, sql.NullString{String: key, Valid: key != ""})
 	if err != nil {
 		return weir.Job{}, err
@@ -161,21 +161,19 @@ var likeEscaper = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 // SetDesired records the user's wish if the job's status is one of from; else
 // weir.ErrConflict. A start also sets parallelism and base, and clears the failure
-// and the end of the last attempt.
+// and the end of the last attempt. A stop's Then is carried out when the job ends
+// (SetStatus), unless another wish has come by then.
 func (s *Store) SetDesired(ctx context.Context, id weir.JobID, from []weir.Status, wish weir.Wish) (weir.Job, error) {
 	var out weir.Job
 	err := s.locked(ctx, "set desired", id, owner(wish.Base), func(ctx context.Context, tx *sql.Tx, j weir.Job) (err error) {
 		if !slices.Contains(from, j.Status) {
 			return conflict("job %q is %s: it must be %s", j.Name, j.Status, statusList(from))
 		}
-		base, last := j.Base, j.LastCheckpoint
-		if wish.Base != nil {
-			if base = *wish.Base; !base.IsZero() {
-				if err := checkBase(ctx, tx, base); err != nil {
-					return err
-				}
-				last = max(last, base.Checkpoint)
-			}
+		if j.Status.Terminal() && wish.Then != nil { // it has ended: nothing to wait for
+			wish = weir.Wish{Desired: weir.DesiredRunning, Parallelism: wish.Then.Parallelism, Base: wish.Then.Base}
+		}
+		if err := rebase(ctx, tx, &j, wish.Base); err != nil {
+			return err
 		}
 		if wish.Parallelism > 0 {
 			j.Parallelism = wish.Parallelism
@@ -187,11 +185,49 @@ func (s *Store) SetDesired(ctx context.Context, id weir.JobID, from []weir.Statu
 			ended = "COALESCE(ended_at, " + now + ")"
 		}
 		out, err = scanJob(tx.QueryRowContext(ctx, `UPDATE jobs SET desired = $1, stop_savepoint = $2, parallelism = $3, base_job = $4,
-			base_checkpoint = $5, last_checkpoint = $6, failure = $7, ended_at = `+ended+` WHERE id = $8 RETURNING `+jobColumns,
-			wish.Desired, wish.Savepoint, j.Parallelism, base.Job, base.Checkpoint, last, doc(&j.Failure), id))
+			base_checkpoint = $5, last_checkpoint = $6, failure = $7, then_start = $8, ended_at = `+ended+` WHERE id = $9 RETURNING `+jobColumns,
+			wish.Desired, wish.Savepoint, j.Parallelism, j.Base.Job, j.Base.Checkpoint, j.LastCheckpoint, doc(&j.Failure), doc(&wish.Then), id))
 		return err
 	})
 	return out, err
+}
+
+// rebase gives j the base that a start names; nil keeps it.
+func rebase(ctx context.Context, tx *sql.Tx, j *weir.Job, base *weir.SnapshotRef) error {
+	if base == nil {
+		return nil
+	}
+	if !base.IsZero() {
+		if err := checkBase(ctx, tx, *base); err != nil {
+			return err
+		}
+	}
+	j.Base, j.LastCheckpoint = *base, max(j.LastCheckpoint, base.Checkpoint)
+	return nil
+}
+
+// thenStart carries out the start that follows the end just recorded. Where its
+// snapshot was given up meanwhile the job stays as it is, and its history says so.
+func thenStart(ctx context.Context, tx *sql.Tx, j weir.Job) error {
+	then := *j.Then
+	err := rebase(ctx, tx, &j, then.Base)
+	if errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrConflict) {
+		note := fmt.Sprintf("the restore was given up: %v: start the job from another one", err)
+		if _, err := tx.ExecContext(ctx, `UPDATE jobs SET then_start = NULL WHERE id = $1`, j.ID); err != nil {
+			return err
+		}
+		return addEvent(ctx, tx, weir.Event{Job: j.ID, Kind: "status", Attempt: j.Attempt.Number, Message: note})
+	}
+	if err != nil {
+		return err
+	}
+	if then.Parallelism > 0 {
+		j.Parallelism = then.Parallelism
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE jobs SET desired = $1, parallelism = $2, base_job = $3, base_checkpoint = $4, last_checkpoint = $5,
+		failure = NULL, then_start = NULL, ended_at = NULL WHERE id = $6`,
+		weir.DesiredRunning, j.Parallelism, j.Base.Job, j.Base.Checkpoint, j.LastCheckpoint, j.ID)
+	return err
 }
 
 // DeleteJob marks a terminal job deleted (weir.ErrConflict otherwise): its name is

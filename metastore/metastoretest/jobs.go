@@ -13,6 +13,7 @@ var jobTests = map[string]func(*testing.T, suite){
 	"jobs are listed newest first":     jobList,
 	"a wish needs one of the statuses": jobWish,
 	"a start clears end and failure":   jobStart,
+	"a restore starts what it stopped": jobRestore,
 	"only what has ended is deleted":   jobDelete,
 }
 
@@ -22,6 +23,7 @@ func jobRoundTrip(t *testing.T, s suite) {
 	j.Shard, j.Term, j.Attempt = 1, 4, weir.AttemptID{Number: 7, Tag: "00ff00ff"}
 	j.StopSavepoint, j.LastCheckpoint, j.RestoredFrom = "sp", 12, weir.SnapshotRef{Job: j.ID, Checkpoint: 9}
 	j.Failure = &weir.Failure{Reason: "worker_lost", Operator: "agg", Subtask: &three, Worker: "w1", Message: "worker w1 is gone"}
+	j.Then = &weir.Start{Base: &weir.SnapshotRef{Job: j.ID, Checkpoint: 3}, Parallelism: 6}
 	j.StartedAt, j.EndedAt = day.Add(5), day.Add(9)
 	j.SQL = "SELECT 'ä', \"q\" -- $1 ?\nFROM t"
 	want := j
@@ -151,6 +153,68 @@ func jobStart(t *testing.T, s suite) {
 	ok(t, err)
 	equal(t, got.Base, weir.SnapshotRef{})
 	equal(t, got.Parallelism, 5)
+}
+
+func jobRestore(t *testing.T, s suite) {
+	restore := func(j weir.Job, then weir.Start) {
+		t.Helper()
+		got, err := s.SetDesired(t.Context(), j.ID, []weir.Status{j.Status}, weir.Wish{Desired: weir.DesiredStopped, Then: &then})
+		ok(t, err)
+		if j.Status.Terminal() {
+			return
+		}
+		if got.Desired != weir.DesiredStopped || got.Base != j.Base || got.Parallelism != j.Parallelism {
+			t.Fatalf("before its end: %+v", got)
+		}
+		equal(t, got.Then, &then)
+	}
+	stop := func(f weir.Fence, name string) weir.Job {
+		t.Helper()
+		ok(t, s.SetStatus(t.Context(), f, weir.StatusStopping, nil))
+		ok(t, s.SetStatus(t.Context(), f, weir.StatusStopped, nil))
+		return s.job(t, name)
+	}
+	j, f := s.running(t, "a")
+	first, second := s.checkpoint(t, f, true), s.checkpoint(t, f, true)
+	restore(s.job(t, "a"), weir.Start{Base: &weir.SnapshotRef{Job: j.ID, Checkpoint: first}, Parallelism: 5})
+	got := stop(f, "a")
+	if got.Status != weir.StatusStopped || !got.EndedAt.IsZero() || got.Desired != weir.DesiredRunning || got.Then != nil ||
+		got.Parallelism != 5 || got.Base.Checkpoint != first || got.LastCheckpoint != second {
+		t.Fatalf("after its end: %+v", got)
+	}
+	waiting, err := s.Jobs(t.Context(), weir.JobFilter{Unsettled: true})
+	ok(t, err)
+	equal(t, names(waiting), []string{"a"})
+
+	// Without a choice it starts from the base that it ends with.
+	f = s.begin(t, got, 1)
+	ok(t, s.SetStatus(t.Context(), f, weir.StatusRunning, nil))
+	restore(s.job(t, "a"), weir.Start{})
+	third := s.checkpoint(t, f, true)
+	got = stop(f, "a")
+	equal(t, got.Base.Checkpoint, third)
+	equal(t, got.Parallelism, 5)
+
+	// A later wish counts; a snapshot that is gone starts nothing.
+	f = s.begin(t, got, 1)
+	ok(t, s.SetStatus(t.Context(), f, weir.StatusRunning, nil))
+	restore(s.job(t, "a"), weir.Start{})
+	_, err = s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusRunning}, weir.Wish{Desired: weir.DesiredCanceled})
+	ok(t, err)
+	ok(t, s.SetStatus(t.Context(), f, weir.StatusCanceled, nil))
+	got = s.job(t, "a")
+	if got.EndedAt.IsZero() || got.Desired != weir.DesiredCanceled {
+		t.Fatalf("canceled: %+v", got)
+	}
+	restore(got, weir.Start{Base: &weir.SnapshotRef{}}) // of a job that has ended: a start
+	f = s.begin(t, s.job(t, "a"), 1)
+	equal(t, s.job(t, "a").RestoredFrom, weir.SnapshotRef{})
+	ok(t, s.SetStatus(t.Context(), f, weir.StatusRunning, nil))
+	restore(s.job(t, "a"), weir.Start{Base: &weir.SnapshotRef{Job: j.ID, Checkpoint: 99}})
+	got = stop(f, "a")
+	if got.EndedAt.IsZero() || got.Desired != weir.DesiredStopped || got.Then != nil {
+		t.Fatalf("without its snapshot: %+v", got)
+	}
 }
 
 func jobDelete(t *testing.T, s suite) {
