@@ -148,16 +148,8 @@ func (s *Service) start(ctx context.Context, idOrName string, req StartRequest) 
 		return weir.Job{}, refuse(j, "started", "stop or cancel it first, or restore it, which does so")
 	}
 	wish := Wish{Desired: weir.DesiredRunning, Parallelism: req.Parallelism}
-	if req.Parallelism != 0 {
-		if err := checkParallelism(req.Parallelism, j.MaxParallelism); err != nil {
-			return weir.Job{}, err
-		}
-	}
-	chosen, err := s.resolve(ctx, j, from)
+	chosen, err := s.choose(ctx, j, from, req)
 	if err != nil {
-		return weir.Job{}, err
-	}
-	if err := s.checkStart(ctx, j, cmp.Or(req.Parallelism, j.Parallelism), chosen, req.AllowDuplicateOutput); err != nil {
 		return weir.Job{}, err
 	}
 	if err := s.checkCommits(ctx, j, req.AbandonOutput); err != nil {
@@ -172,6 +164,20 @@ func (s *Service) start(ctx context.Context, idOrName string, req StartRequest) 
 	}
 	s.wake()
 	return j, nil
+}
+
+// choose resolves what a job is to start from and checks that it can.
+func (s *Service) choose(ctx context.Context, j weir.Job, from From, req StartRequest) (choice, error) {
+	if req.Parallelism != 0 {
+		if err := checkParallelism(req.Parallelism, j.MaxParallelism); err != nil {
+			return choice{}, err
+		}
+	}
+	chosen, err := s.resolve(ctx, j, from)
+	if err != nil {
+		return choice{}, err
+	}
+	return chosen, s.checkStart(ctx, j, cmp.Or(req.Parallelism, j.Parallelism), chosen, req.AllowDuplicateOutput)
 }
 
 // checkCommits makes sure that no decided output waits, which a start from elsewhere
@@ -210,16 +216,7 @@ func (s *Service) restore(ctx context.Context, idOrName string, req StartRequest
 	if j.Desired != weir.DesiredRunning {
 		return weir.Job{}, refuse(j, "restored", fmt.Sprintf("its user wants it %s; wait for that", j.Desired))
 	}
-	if req.Parallelism != 0 {
-		if err := checkParallelism(req.Parallelism, j.MaxParallelism); err != nil {
-			return weir.Job{}, err
-		}
-	}
-	chosen, err := s.resolve(ctx, j, from)
-	if err != nil {
-		return weir.Job{}, err
-	}
-	if err := s.checkStart(ctx, j, cmp.Or(req.Parallelism, j.Parallelism), chosen, req.AllowDuplicateOutput); err != nil {
+	if _, err := s.choose(ctx, j, from, req); err != nil {
 		return weir.Job{}, err
 	}
 	if err := s.halt(ctx, j, req.AbandonOutput); err != nil {
