@@ -143,8 +143,10 @@ func TestFolderAway(t *testing.T) {
 			}
 			_, getErr := s.Get(t.Context(), "a/b", 0, -1)
 			_, statErr := s.Stat(t.Context(), "a/b")
-			for _, err := range []error{getErr, statErr, s.Put(t.Context(), "a/c", strings.NewReader("y")), s.Delete(t.Context(), "a/b"),
-				s.List(t.Context(), "a/", func(string, int64) bool { return true })} {
+			for _, err := range []error{
+				getErr, statErr, s.Put(t.Context(), "a/c", strings.NewReader("y")), s.Delete(t.Context(), "a/b"),
+				s.List(t.Context(), "a/", func(string, int64) bool { return true }),
+			} {
 				if err == nil || errors.Is(err, weir.ErrNotFound) || !strings.Contains(err.Error(), "storage folder "+root+" is away") {
 					t.Errorf("got %v", err)
 				}
