@@ -133,7 +133,7 @@ func (s *Server) triggerCheckpoint(c echo.Context) error {
 	q := query(c)
 	wait := q.duration("wait", maxWait)
 	var req struct{}
-	if err := decode(c, q, &req); err != nil {
+	if err := s.decode(c, q, &req); err != nil {
 		return err
 	}
 	r, err := s.deps.Service.TriggerCheckpoint(c.Request().Context(), param(c, "job"), wait)
@@ -185,14 +185,11 @@ func (s *Server) listCheckpoints(c echo.Context) error {
 		}
 		statuses = append(statuses, checkpoint.Status(status))
 	}
-	if err := q.done(); err != nil {
-		return err
-	}
-	ctx := c.Request().Context()
-	j, err := s.deps.Service.Get(ctx, param(c, "job"))
+	j, err := s.jobOf(c, q)
 	if err != nil {
 		return err
 	}
+	ctx := c.Request().Context()
 	records, err := s.deps.History.Checkpoints(ctx, j.ID, weir.CheckpointID(before), statuses, limit+1)
 	if err != nil {
 		return err
@@ -281,14 +278,11 @@ const summaryOf = 10000
 //	@Success	200	{object}	CheckpointSummary
 //	@Router		/v1/jobs/{job}/checkpoints/summary [get]
 func (s *Server) getCheckpointSummary(c echo.Context) error {
-	if err := query(c).done(); err != nil {
-		return err
-	}
-	ctx := c.Request().Context()
-	j, err := s.deps.Service.Get(ctx, param(c, "job"))
+	j, err := s.jobOf(c, query(c))
 	if err != nil {
 		return err
 	}
+	ctx := c.Request().Context()
 	records, err := s.deps.History.Checkpoints(ctx, j.ID, 0, nil, summaryOf)
 	if err != nil {
 		return err

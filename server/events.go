@@ -47,14 +47,11 @@ func (s *Server) listEvents(c echo.Context) error {
 	q := query(c)
 	after := q.number("after", 0, 0, 1<<62)
 	limit := int(q.number("limit", 1000, 1, 10000))
-	if err := q.done(); err != nil {
-		return err
-	}
-	ctx := c.Request().Context()
-	j, err := s.deps.Service.Get(ctx, param(c, "job"))
+	j, err := s.jobOf(c, q)
 	if err != nil {
 		return err
 	}
+	ctx := c.Request().Context()
 	if wantsStream(c.Request()) {
 		return s.streamEvents(c, j, after)
 	}
@@ -182,14 +179,11 @@ type AttemptList struct {
 //	@Success	200	{object}	AttemptList
 //	@Router		/v1/jobs/{job}/attempts [get]
 func (s *Server) listAttempts(c echo.Context) error {
-	if err := query(c).done(); err != nil {
-		return err
-	}
-	ctx := c.Request().Context()
-	j, err := s.deps.Service.Get(ctx, param(c, "job"))
+	j, err := s.jobOf(c, query(c))
 	if err != nil {
 		return err
 	}
+	ctx := c.Request().Context()
 	attempts, err := s.deps.History.Attempts(ctx, j.ID)
 	if err != nil {
 		return err

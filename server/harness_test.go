@@ -145,12 +145,26 @@ func newAPI(t testing.TB) *api {
 	return a
 }
 
-// document is the OpenAPI document; objects have no fields but those it names.
+// document is the OpenAPI document, read once; objects have no fields but those it names.
 func document(t testing.TB) (*openapi3.T, routers.Router) {
 	t.Helper()
+	d := readDocument()
+	if d.err != nil {
+		t.Fatal(d.err)
+	}
+	return d.doc, d.router
+}
+
+type readResult struct {
+	doc    *openapi3.T
+	router routers.Router
+	err    error
+}
+
+var readDocument = sync.OnceValue(func() readResult {
 	doc, err := openapi3.NewLoader().LoadFromData(openapi.Document())
 	if err != nil {
-		t.Fatal(err)
+		return readResult{err: err}
 	}
 	closed := false
 	for _, schema := range doc.Components.Schemas {
@@ -160,11 +174,8 @@ func document(t testing.TB) (*openapi3.T, routers.Router) {
 	}
 	doc.Servers = nil // any host
 	router, err := legacy.NewRouter(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return doc, router
-}
+	return readResult{doc, router, err}
+})
 
 // documented are the paths that the document is about.
 var documented = regexp.MustCompile(`^/(v1/|healthz|readyz)`)

@@ -166,7 +166,7 @@ func orObject(raw json.RawMessage) json.RawMessage {
 //	@Router			/v1/jobs [post]
 func (s *Server) createJob(c echo.Context) error {
 	var req JobRequest
-	if err := decode(c, query(c), &req); err != nil {
+	if err := s.decode(c, query(c), &req); err != nil {
 		return err
 	}
 	key := c.Request().Header.Get("Idempotency-Key")

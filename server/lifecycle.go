@@ -57,7 +57,7 @@ func (s *Server) answerJob(c echo.Context, j weir.Job, err error) error {
 //	@Router			/v1/jobs/{job}/stop [post]
 func (s *Server) stopJob(c echo.Context) error {
 	var req StopRequest
-	if err := decode(c, query(c), &req); err != nil {
+	if err := s.decode(c, query(c), &req); err != nil {
 		return err
 	}
 	j, err := s.deps.Service.Stop(c.Request().Context(), param(c, "job"), job.StopRequest{Drain: req.Drain, Name: req.Name})
@@ -76,7 +76,7 @@ func (s *Server) stopJob(c echo.Context) error {
 //	@Router		/v1/jobs/{job}/cancel [post]
 func (s *Server) cancelJob(c echo.Context) error {
 	var req CancelRequest
-	if err := decode(c, query(c), &req); err != nil {
+	if err := s.decode(c, query(c), &req); err != nil {
 		return err
 	}
 	j, err := s.deps.Service.Cancel(c.Request().Context(), param(c, "job"), req.AbandonOutput)
@@ -95,7 +95,7 @@ func (s *Server) cancelJob(c echo.Context) error {
 //	@Router		/v1/jobs/{job}/start [post]
 func (s *Server) startJob(c echo.Context) error {
 	var req StartRequest
-	if err := decode(c, query(c), &req); err != nil {
+	if err := s.decode(c, query(c), &req); err != nil {
 		return err
 	}
 	j, err := s.deps.Service.Start(c.Request().Context(), param(c, "job"), job.StartRequest(req))
@@ -114,7 +114,7 @@ func (s *Server) startJob(c echo.Context) error {
 //	@Router		/v1/jobs/{job}/restore [post]
 func (s *Server) restoreJob(c echo.Context) error {
 	var req StartRequest
-	if err := decode(c, query(c), &req); err != nil {
+	if err := s.decode(c, query(c), &req); err != nil {
 		return err
 	}
 	j, err := s.deps.Service.Restore(c.Request().Context(), param(c, "job"), job.StartRequest(req))

@@ -116,7 +116,7 @@ func viewEdges(g *plan.Graph) []PlanEdge {
 //	@Router		/v1/plan [post]
 func (s *Server) plan(c echo.Context) error {
 	var req PlanRequest
-	if err := decode(c, query(c), &req); err != nil {
+	if err := s.decode(c, query(c), &req); err != nil {
 		return err
 	}
 	planned, err := planner.Plan(req.SQL, catalog{c.Request().Context(), s.deps.Tables}, planner.Options{CheckPath: s.opts.CheckPath})
@@ -146,14 +146,11 @@ func (s *Server) plan(c echo.Context) error {
 //	@Success	200	{object}	JobPlan
 //	@Router		/v1/jobs/{job}/plan [get]
 func (s *Server) getJobPlan(c echo.Context) error {
-	if err := query(c).done(); err != nil {
-		return err
-	}
-	ctx := c.Request().Context()
-	j, err := s.deps.Service.Get(ctx, param(c, "job"))
+	j, err := s.jobOf(c, query(c))
 	if err != nil {
 		return err
 	}
+	ctx := c.Request().Context()
 	rates, err := s.deps.Service.Rates(ctx, string(j.ID))
 	if err != nil {
 		return err

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"weir"
+
 	"github.com/go-playground/validator/v10"
 	"github.com/labstack/echo/v4"
 )
@@ -25,7 +27,7 @@ const maxBody = 4 << 20
 // decode reads a request's JSON object into the struct that to points to. Every field
 // that is unknown, of a wrong type, or against its validate tag, is named. A body that
 // is absent is an empty object. q has read the query parameters that the path takes.
-func decode(c echo.Context, q *queryReader, to any) error {
+func (s *Server) decode(c echo.Context, q *queryReader, to any) error {
 	if err := q.done(); err != nil {
 		return err
 	}
@@ -41,7 +43,7 @@ func decode(c echo.Context, q *queryReader, to any) error {
 	}
 	faults := fill(to, fields)
 	if len(faults) == 0 {
-		faults = validate(to)
+		faults = faultsOf(s.validator.Struct(to))
 	}
 	if len(faults) > 0 {
 		return refuse(http.StatusBadRequest, "", faults...)
@@ -142,8 +144,8 @@ func typeFault(name string, t reflect.Type, raw json.RawMessage, err error) Faul
 	return Fault{Field: name, Message: "is " + shown(string(raw)) + ": give " + want}
 }
 
-// validate checks the validate tags of a request.
-func validate(request any) []Fault {
+// newValidator knows the validate tags of requests.
+func newValidator() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(func(f reflect.StructField) string {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -155,7 +157,11 @@ func validate(request any) []Fault {
 			panic("server: " + err.Error()) // the tags are ours
 		}
 	}
-	err := v.Struct(request)
+	return v
+}
+
+// faultsOf says what a validator found.
+func faultsOf(err error) []Fault {
 	var wrong validator.ValidationErrors
 	if !errors.As(err, &wrong) {
 		return nil
@@ -289,4 +295,12 @@ func (q *queryReader) done() error {
 		return refuse(http.StatusBadRequest, "", q.faults...)
 	}
 	return nil
+}
+
+// jobOf returns the job that the path names, unless something is wrong with the query.
+func (s *Server) jobOf(c echo.Context, q *queryReader) (weir.Job, error) {
+	if err := q.done(); err != nil {
+		return weir.Job{}, err
+	}
+	return s.deps.Service.Get(c.Request().Context(), param(c, "job"))
 }

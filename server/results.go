@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"weir"
 	"weir/server/job"
 )
 
@@ -117,9 +118,11 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 		}
 		page, err = s.deps.Service.Changes(ctx, param(c, "job"), cursor)
 		if err != nil {
-			if ctx.Err() != nil || !errors.Is(err, job.ErrUnavailable) && problemOf(err, http.MethodGet).Status < 500 {
-				return nil // the job is gone, or we are
+			// Its tasks may be between attempts, or have just ended. Only without the job is it over.
+			if _, gone := s.deps.Service.Get(ctx, param(c, "job")); ctx.Err() != nil || errors.Is(gone, weir.ErrNotFound) {
+				return nil
 			}
+			s.deps.Logger.Debug("changes not read, tried again", "job", param(c, "job"), "err", err)
 			page = nil // its tasks are between attempts: later
 		}
 	}

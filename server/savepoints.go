@@ -59,7 +59,7 @@ func (s *Server) triggerSavepoint(c echo.Context) error {
 	q := query(c)
 	wait := q.duration("wait", maxWait)
 	var req SavepointRequest
-	if err := decode(c, q, &req); err != nil {
+	if err := s.decode(c, q, &req); err != nil {
 		return err
 	}
 	r, err := s.deps.Service.TriggerSavepoint(c.Request().Context(), param(c, "job"), req.Name, wait)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-playground/validator/v10"
 	"github.com/labstack/echo/v4"
 	"golang.org/x/sync/errgroup"
 
@@ -97,9 +98,10 @@ type Options struct {
 
 // A Server is the HTTP API and the dashboard.
 type Server struct {
-	deps    Deps
-	opts    Options
-	handler http.Handler
+	deps      Deps
+	opts      Options
+	validator *validator.Validate
+	handler   http.Handler
 }
 
 // New makes a Server; Run serves it.
@@ -109,7 +111,7 @@ func New(deps Deps, opts Options) *Server {
 	if opts.Files == nil {
 		opts.Files = web.Files()
 	}
-	s := &Server{deps: deps, opts: opts}
+	s := &Server{deps: deps, opts: opts, validator: newValidator()}
 	e := echo.New()
 	e.HTTPErrorHandler = s.fail
 	s.routes(e)

@@ -70,6 +70,7 @@ var columns = []plan.Column{{Name: "n", Type: expr.Type{Kind: expr.BigInt}}}
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
+	a.newJob(t, "a")
 	var asked []string
 	a.fake.changes = func(_ context.Context, cursor string) (*job.ChangePage, error) {
 		asked = append(asked, cursor)
@@ -80,7 +81,9 @@ func TestChanges(t *testing.T) {
 			return &job.ChangePage{Columns: columns, Changes: []job.Change{change("-U", `{"n":1}`), change("+U", `{"n":2}`)}, Cursor: "c2", Status: weir.StatusRunning}, nil
 		case 3: // between two attempts
 			return nil, fmt.Errorf("%w: 1 of 2 tasks", job.ErrUnavailable)
-		case 4:
+		case 4: // they have just ended
+			return nil, fmt.Errorf("%w: no such task", weir.ErrConflict)
+		case 5:
 			return &job.ChangePage{Columns: columns, Reset: true, Cursor: "c4", Status: weir.StatusRestarting}, nil
 		}
 		return &job.ChangePage{Columns: columns, Cursor: "c5", Status: weir.StatusFinished}, nil
@@ -104,7 +107,7 @@ func TestChanges(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"c0", "c1", "c2", "c2", "c4"}, asked); diff != "" {
+	if diff := cmp.Diff([]string{"c0", "c1", "c2", "c2", "c2", "c4"}, asked); diff != "" {
 		t.Errorf("cursors: -want +got:\n%s", diff)
 	}
 }

@@ -96,7 +96,7 @@ func NewTable(sql string, created time.Time, checkPath func(string) error) (weir
 //	@Router		/v1/tables [post]
 func (s *Server) createTable(c echo.Context) error {
 	var req TableRequest
-	if err := decode(c, query(c), &req); err != nil {
+	if err := s.decode(c, query(c), &req); err != nil {
 		return err
 	}
 	t, err := NewTable(req.SQL, time.Now(), s.opts.CheckPath)
