@@ -42,10 +42,10 @@ func readScript(stdin io.Reader, path string) (string, error) {
 	} else {
 		b, err = os.ReadFile(path)
 	}
-	if err != nil {
-		return "", err
+	if err == nil && strings.TrimSpace(string(b)) == "" {
+		err = fmt.Errorf("script %s is empty", path)
 	}
-	return string(b), nil
+	return string(b), err
 }
 
 var notInName = regexp.MustCompile(`[^a-z0-9_-]+`)
@@ -231,8 +231,9 @@ func (j jobView) print(w io.Writer) error {
 	return t.print(w)
 }
 
-// jobVerb makes a verb that POSTs to (or DELETEs) a job and shows it.
-func jobVerb(use, short, method, rest string, body func(*cobra.Command) any) *cobra.Command {
+// jobVerb makes a verb that POSTs to (or DELETEs) a job, waits for what it asked for
+// and shows the job.
+func jobVerb(use, short, method, rest string, body func(*cobra.Command) any, wait func(context.Context, *client, jobView) (jobView, error)) *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
 		Use: use + " JOB", Short: short, Args: usageArgs(cobra.ExactArgs(1)),
@@ -246,6 +247,9 @@ func jobVerb(use, short, method, rest string, body func(*cobra.Command) any) *co
 			}
 			var job jobView
 			if err := c.do(cmd.Context(), method, jobPath(args[0], rest), body(cmd), &job); err != nil {
+				return err
+			}
+			if job, err = within(cmd.Context(), func(ctx context.Context) (jobView, error) { return wait(ctx, c, job) }); err != nil {
 				return err
 			}
 			return f.show(cmd.OutOrStdout(), job, func(w io.Writer) error {
@@ -262,7 +266,7 @@ func newJobStop() *cobra.Command {
 	var name string
 	cmd := jobVerb("stop", "stop a job with a savepoint", "POST", "/stop", func(*cobra.Command) any {
 		return map[string]any{"name": name}
-	})
+	}, ending)
 	cmd.Flags().StringVar(&name, "name", "", "the savepoint's name (default: given by the server)")
 	return cmd
 }
@@ -271,7 +275,7 @@ func newJobCancel() *cobra.Command {
 	var abandon bool
 	cmd := jobVerb("cancel", "end a job without a savepoint", "POST", "/cancel", func(*cobra.Command) any {
 		return map[string]any{"abandon_output": abandon}
-	})
+	}, ending)
 	cmd.Flags().BoolVar(&abandon, "abandon-output", false, "give up output not yet committed")
 	return cmd
 }
@@ -292,7 +296,7 @@ func newJobStart() *cobra.Command {
 			body["abandon_output"] = true
 		}
 		return body
-	})
+	}, begun)
 	cmd.Flags().StringVar(&from, "from", "latest", "latest, nothing, checkpoint:7 or savepoint:NAME")
 	cmd.Flags().IntVar(&parallelism, "parallelism", 0, "another parallelism")
 	cmd.Flags().BoolVar(&duplicate, "allow-duplicate-output", false, "start from behind output already committed")
@@ -301,7 +305,7 @@ func newJobStart() *cobra.Command {
 }
 
 func newJobDelete() *cobra.Command {
-	return jobVerb("delete", "delete an ended job and its checkpoints", "DELETE", "", nil)
+	return jobVerb("delete", "delete an ended job and its checkpoints", "DELETE", "", nil, nil)
 }
 
 func newJobResults() *cobra.Command {
@@ -385,19 +389,13 @@ func newJobEvents() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var list struct {
-				Events []struct {
-					At      time.Time `json:"at"`
-					Kind    string    `json:"kind"`
-					Message string    `json:"message"`
-				} `json:"events"`
-			}
-			if err := c.do(cmd.Context(), "GET", jobPath(args[0], "/events"), nil, &list); err != nil {
+			events, err := c.events(cmd.Context(), args[0])
+			if err != nil {
 				return err
 			}
-			return f.show(cmd.OutOrStdout(), list.Events, func(w io.Writer) error {
+			return f.show(cmd.OutOrStdout(), events, func(w io.Writer) error {
 				t := newTextTable("AT", "KIND", "WHAT")
-				for _, e := range list.Events {
+				for _, e := range events {
 					t.add(e.At.Format(time.RFC3339), e.Kind, printable(e.Message))
 				}
 				return t.print(w)

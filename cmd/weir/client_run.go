@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -19,6 +18,8 @@ import (
 const (
 	followEvery   = 250 * time.Millisecond
 	sayEvery      = 5 * time.Second // a plain progress line, where there is no terminal
+	staleAfter    = 3 * time.Second // without news from the workers the job is at a standstill
+	waitsAfter    = 2 * time.Second // a job that is not placed by then says why
 	liveRows      = 20              // rows of the result shown while the job runs
 	stopTimeout   = 60 * time.Second
 	pageOfResults = 10_000 // a result that fits one page is printed in order
@@ -81,17 +82,21 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if f.changes {
-		return f.printChanges(ctx, c, job, stdout)
-	}
 	w := newProgress(stderr)
-	job, err = f.follow(ctx, c, job, w)
+	if f.changes {
+		job, err = printChanges(ctx, c, job, stdout)
+	} else {
+		job, err = f.follow(ctx, c, job, w)
+	}
 	w.clear()
 	if errors.Is(err, context.Canceled) {
 		return f.interrupted(c, job, alone, stdout, stderr)
 	}
 	if err != nil {
 		return err
+	}
+	if f.changes && job.Status != "FAILED" {
+		return nil
 	}
 	if job.Status == "FAILED" {
 		return jobFailed(job)
@@ -131,6 +136,9 @@ func (f *runFlags) follow(ctx context.Context, c *client, job jobView, w *progre
 				_ = c.do(ctx, "GET", jobPath(job.ID, "/results?"+q.Encode()), nil, &table)
 			}
 			w.show(job, table)
+			if w.waits(job) {
+				w.reason = c.lastEvent(ctx, job)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -143,24 +151,29 @@ func (f *runFlags) follow(ctx context.Context, c *client, job jobView, w *progre
 // interrupted ends the job after Ctrl-C: with a savepoint on a server; alone there is
 // nowhere to keep one, so the result so far is printed and the job ends.
 func (f *runFlags) interrupted(c *client, job jobView, alone bool, stdout, stderr io.Writer) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	ctx := context.Background()
+	if !alone {
+		var err error
+		if job, err = within(ctx, func(ctx context.Context) (jobView, error) { return c.stop(ctx, job) }); err != nil {
+			return fmt.Errorf("stop with savepoint: %w", err)
+		}
+		if job.Status == "FAILED" {
+			return jobFailed(job)
+		}
+		where := ""
+		if f.server != defaultServer {
+			where = " --server " + f.server
+		}
+		_, err = fmt.Fprintf(stderr, "%s: %s at %s; go on with: weir job start %s%s\n", job.Name, strings.ToLower(job.Status), job.Base, job.Name, where)
+		if err != nil {
+			return err
+		}
+	}
+	if f.changes {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	if alone {
-		return f.printResult(ctx, c, job, stdout)
-	}
-	if err := c.do(ctx, "POST", jobPath(job.ID, "/stop"), nil, &job); err != nil {
-		return fmt.Errorf("stop with savepoint: %w", err)
-	}
-	job, err := f.follow(ctx, c, job, newProgress(io.Discard))
-	if err != nil {
-		return fmt.Errorf("stop with savepoint: %w", err)
-	}
-	if job.Status == "FAILED" {
-		return jobFailed(job)
-	}
-	if _, err := fmt.Fprintf(stderr, "%s: %s at %s; go on with: weir job start %s\n", job.Name, strings.ToLower(job.Status), job.Base, job.Name); err != nil {
-		return err
-	}
 	return f.printResult(ctx, c, job, stdout)
 }
 
@@ -205,68 +218,6 @@ func (r resultView) order() string {
 	return strings.Join(names, ",")
 }
 
-// printChanges prints each change of the result as one JSON object a line, until the
-// job ends.
-func (f *runFlags) printChanges(ctx context.Context, c *client, job jobView, stdout io.Writer) error {
-	if !job.HasResult {
-		return fmt.Errorf("job %s writes to a table: it keeps no result whose changes could be printed: %w", job.Name, errUsage)
-	}
-	res, err := c.send(ctx, "GET", jobPath(job.ID, "/results"), "text/event-stream", nil)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	err = eachEvent(res.Body, func(event, data string) error {
-		if event != "change" {
-			return nil
-		}
-		_, err := fmt.Fprintln(stdout, data)
-		return err
-	})
-	if err != nil && ctx.Err() == nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	if err := c.do(ctx, "GET", jobPath(job.ID, ""), nil, &job); err != nil {
-		return err
-	}
-	if job.Status == "FAILED" {
-		return jobFailed(job)
-	}
-	return nil
-}
-
-// eachEvent calls f with the name and data of each server-sent event.
-func eachEvent(r io.Reader, f func(event, data string) error) error {
-	var event string
-	var data []string
-	for lines := bufio.NewReader(r); ; {
-		line, err := lines.ReadString('\n')
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		line = strings.TrimRight(line, "\r\n")
-		switch {
-		case line == "":
-			if len(data) > 0 {
-				if err := f(event, strings.Join(data, "\n")); err != nil {
-					return err
-				}
-			}
-			event, data = "", nil
-		case strings.HasPrefix(line, "event:"):
-			event = strings.TrimSpace(line[len("event:"):])
-		case strings.HasPrefix(line, "data:"):
-			data = append(data, strings.TrimPrefix(line[len("data:"):], " "))
-		}
-	}
-}
-
 // A progress shows how a job fares: in place on a terminal, as plain lines elsewhere.
 type progress struct {
 	out      io.Writer
@@ -274,10 +225,11 @@ type progress struct {
 	lines    int // drawn last, to be overdrawn
 	began    time.Time
 	said     time.Time
-	status   string
+	state    string // said last
 	rows     int64
 	at       time.Time
 	rate     float64
+	reason   string // why the job is not placed, once that takes long
 }
 
 func newProgress(out io.Writer) *progress {
@@ -288,14 +240,19 @@ func newProgress(out io.Writer) *progress {
 // line is the one line that says it all.
 func (p *progress) line(job jobView) string {
 	now := time.Now()
-	if !p.at.IsZero() && now.After(p.at) && job.RowsIn >= p.rows {
-		current := float64(job.RowsIn-p.rows) / now.Sub(p.at).Seconds()
-		p.rate += (current - p.rate) * 0.5
+	switch {
+	case p.at.IsZero(), job.RowsIn < p.rows: // the first time; another attempt
+		p.rows, p.at = job.RowsIn, now
+	case job.RowsIn > p.rows, now.Sub(p.at) > staleAfter: // workers report now and then
+		p.rate = float64(job.RowsIn-p.rows) / max(now.Sub(p.at).Seconds(), 1e-3)
+		p.rows, p.at = job.RowsIn, now
 	}
-	p.rows, p.at = job.RowsIn, now
 	s := fmt.Sprintf("%s  %s rows  %s rows/s", strings.ToLower(job.Status), grouped(job.RowsIn), grouped(int64(p.rate)))
 	if cp := job.LastCheckpoint; cp != nil && cp.CompletedAt != nil {
 		s += fmt.Sprintf("  checkpoint %d, %.1f s ago", cp.ID, max(0, now.Sub(*cp.CompletedAt).Seconds()))
+	}
+	if job.Status == "SCHEDULING" && p.reason != "" {
+		s += "  " + printable(p.reason)
 	}
 	if job.Failure != nil && job.Status == "RESTARTING" {
 		s += "  after: " + printable(job.Failure.Message)
@@ -303,13 +260,21 @@ func (p *progress) line(job jobView) string {
 	return s
 }
 
+// waits reports whether the job has not been placed for long, and nobody has asked why.
+func (p *progress) waits(job jobView) bool {
+	if job.Status != "SCHEDULING" {
+		p.reason = ""
+	}
+	return job.Status == "SCHEDULING" && p.reason == "" && time.Since(orZero(job.StartedAt)) > waitsAfter
+}
+
 // show draws the job's state; off a terminal it says a line now and then, and when
 // the status changes.
 func (p *progress) show(job jobView, table resultView) {
 	line := p.line(job)
 	if !p.terminal {
-		if job.Status != p.status || time.Since(p.said) >= sayEvery {
-			p.status = job.Status
+		if state := job.Status + p.reason; state != p.state || time.Since(p.said) >= sayEvery {
+			p.state = state
 			p.say(line)
 		}
 		return

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -154,9 +156,12 @@ func newSavepointRestore() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			body.From = "savepoint:" + args[1]
+			body.From = "savepoint:" + strings.TrimPrefix(args[1], "savepoint:")
 			var job jobView
 			if err := c.do(cmd.Context(), "POST", jobPath(args[0], "/restore"), body, &job); err != nil {
+				return err
+			}
+			if job, err = within(cmd.Context(), func(ctx context.Context) (jobView, error) { return begun(ctx, c, job) }); err != nil {
 				return err
 			}
 			return f.show(cmd.OutOrStdout(), job, func(w io.Writer) error {

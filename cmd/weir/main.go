@@ -22,6 +22,9 @@ const version = "0.1.0"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	// A reader that goes away is an error of the write: what was started is cleaned up.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	code := execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -41,9 +44,12 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	if err == nil {
 		return 0
 	}
+	if errors.Is(err, syscall.EPIPE) {
+		return 1 // nobody listens any more
+	}
 	text, code := plain(err), 1
 	if errors.Is(err, errUsage) {
-		text, code = strings.TrimSuffix(err.Error(), ": usage"), 2
+		text, code = strings.ReplaceAll(err.Error(), ": usage", ""), 2
 	}
 	fmt.Fprintf(stderr, "weir: %s\n", text) //nolint:errcheck // nowhere else to say it; the exit code tells
 	return code

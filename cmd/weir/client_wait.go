@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// await polls the job until done says so, and returns it as last seen.
+func (c *client) await(ctx context.Context, job jobView, done func(jobView) bool) (jobView, error) {
+	for !done(job) {
+		if err := pause(ctx, followEvery/5); err != nil {
+			return job, err
+		}
+		var now jobView
+		err := c.do(ctx, "GET", jobPath(job.ID, ""), nil, &now)
+		var p *problem
+		switch {
+		case err == nil:
+			job = now
+		case errors.As(err, &p) && p.Status < 500:
+			return job, err
+		}
+	}
+	return job, nil
+}
+
+func terminal(j jobView) bool {
+	return j.Status == "FINISHED" || j.Status == "FAILED" || j.Status == "STOPPED" || j.Status == "CANCELED"
+}
+
+// stop stops a job with a savepoint and waits for its end.
+func (c *client) stop(ctx context.Context, job jobView) (jobView, error) {
+	if err := c.do(ctx, "POST", jobPath(job.ID, "/stop"), nil, &job); err != nil {
+		return job, err
+	}
+	return ending(ctx, c, job)
+}
+
+// ending waits for the end of a job that was told to. A stop whose savepoint fails is
+// taken back by the server.
+func ending(ctx context.Context, c *client, job jobView) (jobView, error) {
+	job, err := c.await(ctx, job, func(j jobView) bool { return terminal(j) || j.Desired == "running" })
+	if err == nil && !terminal(job) {
+		err = fmt.Errorf("job %s runs on: %s", job.Name, c.lastEvent(ctx, job))
+	}
+	return job, err
+}
+
+// begun waits until the next attempt of a job has begun.
+func begun(ctx context.Context, c *client, job jobView) (jobView, error) {
+	before := job.Attempt
+	return c.await(ctx, job, func(j jobView) bool { return j.Attempt > before })
+}
+
+// lastEvent is the newest line of a job's history; empty where it cannot be read.
+func (c *client) lastEvent(ctx context.Context, job jobView) string {
+	events, err := c.events(ctx, job.ID)
+	if err != nil || len(events) == 0 {
+		return ""
+	}
+	return events[len(events)-1].Message
+}
+
+// An eventView is a line of a job's history.
+type eventView struct {
+	Seq     int64     `json:"seq"`
+	At      time.Time `json:"at"`
+	Kind    string    `json:"kind"`
+	Message string    `json:"message"`
+}
+
+// events reads a job's history, page by page.
+func (c *client) events(ctx context.Context, job string) ([]eventView, error) {
+	events := []eventView{}
+	for after := int64(0); ; {
+		var page struct {
+			Events []eventView `json:"events"`
+			Next   int64       `json:"next"`
+		}
+		if err := c.do(ctx, "GET", jobPath(job, fmt.Sprintf("/events?after=%d", after)), nil, &page); err != nil {
+			return nil, err
+		}
+		events = append(events, page.Events...)
+		if page.Next == 0 {
+			return events, nil
+		}
+		after = page.Next
+	}
+}
+
+// within gives what a verb waits for a minute; the job goes on by itself.
+func within(ctx context.Context, wait func(context.Context) (jobView, error)) (jobView, error) {
+	limited, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	job, err := wait(limited)
+	if limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("job %s is %s after %v; it goes on by itself", job.Name, job.Status, stopTimeout)
+	}
+	return job, err
+}
