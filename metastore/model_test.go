@@ -13,8 +13,9 @@ import (
 	"weir/metastore"
 )
 
-// A model is one job as the metastore must keep it, in the plainest form.
+// A model is one job as the metastore s must keep it, in the plainest form.
 type model struct {
+	s      *metastore.Store
 	job    weir.Job
 	status map[weir.CheckpointID]checkpoint.Status
 	gone   map[weir.CheckpointID]bool
@@ -51,132 +52,146 @@ func TestModel(t *testing.T) {
 }
 
 func checkModel(t *rapid.T, s *metastore.Store) {
-	ctx := t.Context()
 	id := weir.NewJobID()
-	job, err := s.CreateJob(ctx, weir.Job{ID: id, Name: "j" + string(id[4:]), Parallelism: 1, Desired: weir.DesiredRunning, Status: weir.StatusCreated}, "")
+	job, err := s.CreateJob(t.Context(), weir.Job{ID: id, Name: "j" + string(id[4:]), Parallelism: 1, Desired: weir.DesiredRunning, Status: weir.StatusCreated}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &model{job: job, status: map[weir.CheckpointID]checkpoint.Status{}, gone: map[weir.CheckpointID]bool{}}
-	expect := func(err, want error) {
-		if !errors.Is(err, want) || err != nil && want == nil {
-			t.Fatalf("got %v, want %v", err, want)
-		}
-	}
-	anyID := func() weir.CheckpointID {
-		return weir.CheckpointID(rapid.Int64Range(1, int64(m.job.LastCheckpoint)+1).Draw(t, "id"))
-	}
+	m := &model{s: s, job: job, status: map[weir.CheckpointID]checkpoint.Status{}, gone: map[weir.CheckpointID]bool{}}
 	t.Repeat(map[string]func(*rapid.T){
-		"begin attempt": func(t *rapid.T) {
-			term := m.job.Term + rapid.Int64Range(-1, 1).Draw(t, "term")
-			got, err := s.BeginAttempt(ctx, id, m.job.Attempt, term)
-			switch {
-			case term < m.job.Term:
-				expect(err, weir.ErrStale)
-			case !m.job.Status.CanBecome(weir.StatusScheduling):
-				expect(err, weir.ErrConflict)
-			default:
-				expect(err, nil)
-				m.abortPending()
-				m.ended = false
-				m.job.Attempt.Number++
-				m.job.Attempt.Tag, m.job.StartedAt, m.job.EndedAt = got.Attempt.Tag, got.StartedAt, got.EndedAt
-				m.job.Term, m.job.Status, m.job.RestoredFrom = term, weir.StatusScheduling, m.job.Base
-			}
-		},
-		"set status": func(t *rapid.T) {
-			f, stale := m.fence(t)
-			to := rapid.SampledFrom(weir.Statuses()).Draw(t, "to")
-			err := s.SetStatus(ctx, f, to, nil)
-			switch {
-			case stale:
-				expect(err, weir.ErrStale)
-			case !m.job.Status.CanBecome(to), to == weir.StatusScheduling:
-				expect(err, weir.ErrConflict)
-			default:
-				expect(err, nil)
-				if m.job.Status = to; to.Terminal() || to == weir.StatusRestarting {
-					m.ended = true
-					m.abortPending()
-				}
-			}
-		},
-		"begin checkpoint": func(t *rapid.T) {
-			f, stale := m.fence(t)
-			got, err := s.BeginCheckpoint(ctx, f, checkpoint.Record{Type: checkpoint.TypeCheckpoint})
-			if stale {
-				expect(err, weir.ErrStale)
-				return
-			}
-			expect(err, nil)
-			m.job.LastCheckpoint++
-			m.status[m.job.LastCheckpoint] = checkpoint.StatusPending
-			if got != m.job.LastCheckpoint {
-				t.Fatalf("id %d, want %d", got, m.job.LastCheckpoint)
-			}
-		},
-		"complete": func(t *rapid.T) {
-			f, stale := m.fence(t)
-			cp := anyID()
-			err := s.CompleteCheckpoint(ctx, f, checkpoint.Record{ID: cp}, true)
-			status, known := m.status[cp]
-			switch {
-			case stale:
-				expect(err, weir.ErrStale)
-			case !known:
-				expect(err, weir.ErrNotFound)
-			case status == checkpoint.StatusPending:
-				expect(err, nil)
-				m.status[cp], m.job.Base = checkpoint.StatusCompleted, weir.SnapshotRef{Job: id, Checkpoint: cp}
-			case status == checkpoint.StatusCompleted && err == nil: // a repeat within its attempt
-			default:
-				expect(err, weir.ErrConflict)
-			}
-		},
-		"abort": func(t *rapid.T) {
-			f, stale := m.fence(t)
-			cp := anyID()
-			got, err := s.AbortCheckpoint(ctx, f, checkpoint.Record{ID: cp, Status: checkpoint.StatusFailed})
-			status, known := m.status[cp]
-			switch {
-			case stale:
-				expect(err, weir.ErrStale)
-			case !known:
-				expect(err, weir.ErrNotFound)
-			default:
-				expect(err, nil)
-				if status == checkpoint.StatusPending {
-					m.status[cp] = checkpoint.StatusFailed
-				}
-				if got != m.status[cp] {
-					t.Fatalf("abort says %s, want %s", got, m.status[cp])
-				}
-			}
-		},
-		"discard": func(t *rapid.T) {
-			f, stale := m.fence(t)
-			cp := anyID()
-			got, err := s.DiscardCheckpoints(ctx, f, []weir.CheckpointID{cp})
-			if stale {
-				expect(err, weir.ErrStale)
-				return
-			}
-			expect(err, nil)
-			may := m.status[cp] == checkpoint.StatusCompleted && m.job.Base.Checkpoint != cp
-			if may {
-				m.gone[cp] = true
-			}
-			if slices.Contains(got, cp) != may {
-				t.Fatalf("discarded %v, want %v", got, may)
-			}
-		},
-		"": func(t *rapid.T) { m.check(t, s) },
+		"begin attempt":    m.beginAttempt,
+		"set status":       m.setStatus,
+		"begin checkpoint": m.beginCheckpoint,
+		"complete":         m.complete,
+		"abort":            m.abort,
+		"discard":          m.discard,
+		"":                 m.check,
 	})
 }
 
+func expect(t *rapid.T, err, want error) {
+	if !errors.Is(err, want) || err != nil && want == nil {
+		t.Fatalf("got %v, want %v", err, want)
+	}
+}
+
+// anyID draws a checkpoint, or one that is not there.
+func (m *model) anyID(t *rapid.T) weir.CheckpointID {
+	return weir.CheckpointID(rapid.Int64Range(1, int64(m.job.LastCheckpoint)+1).Draw(t, "id"))
+}
+
+func (m *model) beginAttempt(t *rapid.T) {
+	term := m.job.Term + rapid.Int64Range(-1, 1).Draw(t, "term")
+	got, err := m.s.BeginAttempt(t.Context(), m.job.ID, m.job.Attempt, term)
+	switch {
+	case term < m.job.Term:
+		expect(t, err, weir.ErrStale)
+	case !m.job.Status.CanBecome(weir.StatusScheduling):
+		expect(t, err, weir.ErrConflict)
+	default:
+		expect(t, err, nil)
+		m.abortPending()
+		m.ended = false
+		m.job.Attempt.Number++
+		m.job.Attempt.Tag, m.job.StartedAt, m.job.EndedAt = got.Attempt.Tag, got.StartedAt, got.EndedAt
+		m.job.Term, m.job.Status, m.job.RestoredFrom = term, weir.StatusScheduling, m.job.Base
+	}
+}
+
+func (m *model) setStatus(t *rapid.T) {
+	f, stale := m.fence(t)
+	to := rapid.SampledFrom(weir.Statuses()).Draw(t, "to")
+	err := m.s.SetStatus(t.Context(), f, to, nil)
+	switch {
+	case stale:
+		expect(t, err, weir.ErrStale)
+	case !m.job.Status.CanBecome(to), to == weir.StatusScheduling:
+		expect(t, err, weir.ErrConflict)
+	default:
+		expect(t, err, nil)
+		if m.job.Status = to; to.Terminal() || to == weir.StatusRestarting {
+			m.ended = true
+			m.abortPending()
+		}
+	}
+}
+
+func (m *model) beginCheckpoint(t *rapid.T) {
+	f, stale := m.fence(t)
+	got, err := m.s.BeginCheckpoint(t.Context(), f, checkpoint.Record{Type: checkpoint.TypeCheckpoint})
+	if stale {
+		expect(t, err, weir.ErrStale)
+		return
+	}
+	expect(t, err, nil)
+	m.job.LastCheckpoint++
+	m.status[m.job.LastCheckpoint] = checkpoint.StatusPending
+	if got != m.job.LastCheckpoint {
+		t.Fatalf("id %d, want %d", got, m.job.LastCheckpoint)
+	}
+}
+
+func (m *model) complete(t *rapid.T) {
+	f, stale := m.fence(t)
+	cp := m.anyID(t)
+	err := m.s.CompleteCheckpoint(t.Context(), f, checkpoint.Record{ID: cp}, true)
+	status, known := m.status[cp]
+	switch {
+	case stale:
+		expect(t, err, weir.ErrStale)
+	case !known:
+		expect(t, err, weir.ErrNotFound)
+	case status == checkpoint.StatusPending:
+		expect(t, err, nil)
+		m.status[cp], m.job.Base = checkpoint.StatusCompleted, weir.SnapshotRef{Job: m.job.ID, Checkpoint: cp}
+	case status == checkpoint.StatusCompleted && err == nil: // a repeat within its attempt
+	default:
+		expect(t, err, weir.ErrConflict)
+	}
+}
+
+func (m *model) abort(t *rapid.T) {
+	f, stale := m.fence(t)
+	cp := m.anyID(t)
+	got, err := m.s.AbortCheckpoint(t.Context(), f, checkpoint.Record{ID: cp, Status: checkpoint.StatusFailed})
+	status, known := m.status[cp]
+	switch {
+	case stale:
+		expect(t, err, weir.ErrStale)
+	case !known:
+		expect(t, err, weir.ErrNotFound)
+	default:
+		expect(t, err, nil)
+		if status == checkpoint.StatusPending {
+			m.status[cp] = checkpoint.StatusFailed
+		}
+		if got != m.status[cp] {
+			t.Fatalf("abort says %s, want %s", got, m.status[cp])
+		}
+	}
+}
+
+func (m *model) discard(t *rapid.T) {
+	f, stale := m.fence(t)
+	cp := m.anyID(t)
+	got, err := m.s.DiscardCheckpoints(t.Context(), f, []weir.CheckpointID{cp})
+	if stale {
+		expect(t, err, weir.ErrStale)
+		return
+	}
+	expect(t, err, nil)
+	may := m.status[cp] == checkpoint.StatusCompleted && m.job.Base.Checkpoint != cp
+	if may {
+		m.gone[cp] = true
+	}
+	if slices.Contains(got, cp) != may {
+		t.Fatalf("discarded %v, want %v", got, may)
+	}
+}
+
 // check compares everything that the metastore shows with the model.
-func (m *model) check(t *rapid.T, s *metastore.Store) {
-	job, err := s.Job(t.Context(), string(m.job.ID))
+func (m *model) check(t *rapid.T) {
+	job, err := m.s.Job(t.Context(), string(m.job.ID))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +202,7 @@ func (m *model) check(t *rapid.T, s *metastore.Store) {
 	if diff := cmp.Diff(m.job, job); diff != "" {
 		t.Fatalf("job: -want +got:\n%s", diff)
 	}
-	records, err := s.Checkpoints(t.Context(), m.job.ID, 0, nil, 0)
+	records, err := m.s.Checkpoints(t.Context(), m.job.ID, 0, nil, 0)
 	if err != nil || len(records) != len(m.status) {
 		t.Fatalf("%d checkpoints, want %d: %v", len(records), len(m.status), err)
 	}
@@ -196,7 +211,7 @@ func (m *model) check(t *rapid.T, s *metastore.Store) {
 			t.Fatalf("checkpoint %+v, want %s, discarded %v", r, m.status[r.ID], m.gone[r.ID])
 		}
 	}
-	attempts, err := s.Attempts(t.Context(), m.job.ID)
+	attempts, err := m.s.Attempts(t.Context(), m.job.ID)
 	if err != nil || int64(len(attempts)) != m.job.Attempt.Number {
 		t.Fatalf("%d attempts, want %d: %v", len(attempts), m.job.Attempt.Number, err)
 	}
