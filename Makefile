@@ -45,6 +45,7 @@ lint: web/node_modules/.installed ## golangci-lint, vet, deadcode, the web linte
 	@mkdir -p web/dist
 	$(TOOL) golangci-lint run ./...
 	$(GO) vet ./...
+	$(GO) vet -tags e2e ./e2e
 	@out="$$($(TOOL) deadcode -test ./...)"; if [ -n "$$out" ]; then echo "$$out"; echo "deadcode: the functions above are unreachable"; exit 1; fi
 	cd web && npm run --silent lint
 
