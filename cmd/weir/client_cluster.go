@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -76,7 +77,8 @@ func newTableCreate() *cobra.Command {
 			}
 			var v tableView
 			if err := c.do(cmd.Context(), "POST", "/v1/tables", map[string]string{"sql": sql}, &v); err != nil {
-				if p, ok := err.(*problem); ok { //nolint:errorlint // do returns it unwrapped
+				var p *problem
+				if errors.As(err, &p) {
 					p.sql = sql
 				}
 				return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -65,7 +66,8 @@ func nameOf(path string) string {
 func (c *client) submit(ctx context.Context, s submission) (jobView, error) {
 	var job jobView
 	err := c.do(ctx, "POST", "/v1/jobs", s, &job)
-	if p, ok := err.(*problem); ok { //nolint:errorlint // do returns it unwrapped
+	var p *problem
+	if errors.As(err, &p) {
 		p.sql = s.SQL
 	}
 	return job, err
