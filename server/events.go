@@ -191,7 +191,7 @@ func (s *Server) listAttempts(c echo.Context) error {
 	list := AttemptList{Attempts: []Attempt{}}
 	for _, a := range attempts {
 		list.Attempts = append(list.Attempts, Attempt{
-			Number: a.ID.Number, Tag: a.ID.Tag, Term: a.Term, Parallelism: a.Parallelism, RestoredFrom: refText(j.ID, a.RestoredFrom),
+			Number: a.ID.Number, Tag: a.ID.Tag, Term: a.Term, Parallelism: a.Parallelism, RestoredFrom: s.snapshotText(ctx, j.ID, a.RestoredFrom),
 			StartedAt: a.StartedAt.UTC(), RunningAt: optional(a.RunningAt), EndedAt: optional(a.EndedAt), EndedBy: a.EndedBy, Failure: viewFailure(a.Failure),
 		})
 	}

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -128,7 +131,7 @@ func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 	}
 	v := Job{
 		ID: string(j.ID), Name: j.Name, Status: string(j.Status), Desired: string(j.Desired), Attempt: j.Attempt.Number,
-		Base: refText(j.ID, j.Base), RestoredFrom: refText(j.ID, j.RestoredFrom), Parallelism: j.Parallelism, MaxParallelism: j.MaxParallelism,
+		Base: s.snapshotText(ctx, j.ID, j.Base), RestoredFrom: s.snapshotText(ctx, j.ID, j.RestoredFrom), Parallelism: j.Parallelism, MaxParallelism: j.MaxParallelism,
 		SQL: j.SQL, Checkpoint: checkpointJSON{orObject(j.Checkpoint)}, Restart: restartJSON{orObject(j.Restart)}, OnRowError: j.OnRowError, StopSavepoint: j.StopSavepoint,
 		Bounded: plan.Bounded, HasResult: len(plan.Result) > 0 && string(plan.Result) != "null",
 		CreatedAt: j.CreatedAt.UTC(), StartedAt: optional(j.StartedAt), EndedAt: optional(j.EndedAt), Failure: viewFailure(j.Failure),
@@ -144,6 +147,17 @@ func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 	return v
 }
 
+// snapshotText names a snapshot as users write it, seen from a job: a savepoint by its
+// name.
+func (s *Server) snapshotText(ctx context.Context, of weir.JobID, ref weir.SnapshotRef) string {
+	if !ref.IsZero() {
+		if r, err := s.deps.History.CheckpointByID(ctx, ref.Job, ref.Checkpoint); err == nil && r.Savepoint != "" {
+			return "savepoint:" + r.Savepoint
+		}
+	}
+	return refText(of, ref)
+}
+
 func orObject(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("{}")
@@ -154,7 +168,7 @@ func orObject(raw json.RawMessage) json.RawMessage {
 // createJob plans a script, records the job and lets it start.
 //
 //	@Summary		Create and start a job
-//	@Description	What the request says comes before what the script SETs. With an Idempotency-Key the same request gives the same job.
+//	@Description	What the request says and what the script SETs have to agree. With an Idempotency-Key the same request gives the same job.
 //	@Tags			jobs
 //	@Accept			json
 //	@Produce		json
@@ -185,10 +199,13 @@ func (s *Server) createJob(c echo.Context) error {
 	if req.MaxParallelism > 0 {
 		spec.Graph.MaxParallelism = req.MaxParallelism
 	}
-	if n, ok := planned.Settings.Int("parallelism"); ok && spec.Parallelism == 0 {
+	if n, ok := planned.Settings.Int("parallelism"); ok {
+		if spec.Parallelism != 0 && spec.Parallelism != n {
+			return refuse(http.StatusUnprocessableEntity, "", Fault{Field: "parallelism", Message: fmt.Sprintf("is %d here and %d in the script's SET: say it once", spec.Parallelism, n)})
+		}
 		spec.Parallelism = n
 	}
-	if spec.Checkpoint, err = overlay("checkpoint", planned.Settings.Section("checkpoint"), req.Checkpoint.RawMessage); err != nil {
+	if spec.Checkpoint, err = checkpointOptions(planned.Settings.Section("checkpoint"), req.Checkpoint.RawMessage); err != nil {
 		return err
 	}
 	j, err := s.deps.Service.Submit(ctx, spec)
@@ -202,18 +219,48 @@ func (s *Server) createJob(c echo.Context) error {
 	return c.JSON(http.StatusCreated, s.viewJob(c, j))
 }
 
-// overlay puts the fields of one JSON object over those of another.
-func overlay(name string, under, over json.RawMessage) (json.RawMessage, error) {
-	if len(over) == 0 {
-		return under, nil
+// checkpointOptions joins what the script SETs with what the request says; where both
+// name an option they have to agree.
+func checkpointOptions(set, said json.RawMessage) (json.RawMessage, error) {
+	if len(said) == 0 {
+		return set, nil
 	}
-	fields := map[string]json.RawMessage{}
-	for _, raw := range []json.RawMessage{under, over} {
-		if len(raw) > 0 && json.Unmarshal(raw, &fields) != nil {
-			return nil, refuse(http.StatusBadRequest, "", Fault{Field: name, Message: "is " + shown(string(raw)) + ": give an object"})
+	both := map[string]json.RawMessage{}
+	if len(set) > 0 {
+		if err := json.Unmarshal(set, &both); err != nil {
+			return nil, err
 		}
 	}
-	return json.Marshal(fields)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(said, &fields) != nil {
+		return nil, refuse(http.StatusBadRequest, "", Fault{Field: "checkpoint", Message: "is " + shown(string(said)) + ": give an object"})
+	}
+	var faults []Fault
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if old, ok := both[name]; ok && !sameOption(name, old, fields[name]) {
+			faults = append(faults, Fault{Field: "checkpoint." + name, Message: "is " + string(fields[name]) + " here and " + string(old) + " in the script's SET: say it once"})
+		}
+		both[name] = fields[name]
+	}
+	if len(faults) > 0 {
+		return nil, refuse(http.StatusUnprocessableEntity, "", faults...)
+	}
+	return json.Marshal(both)
+}
+
+// sameOption reports whether two values of a checkpoint option mean the same ("1s",
+// "1000ms"). One that is wrong is not judged here: the options' own check names it.
+func sameOption(name string, a, b json.RawMessage) bool {
+	parse := func(v json.RawMessage) (checkpoint.Options, error) {
+		object, err := json.Marshal(map[string]json.RawMessage{name: v})
+		if err != nil {
+			return checkpoint.Options{}, err
+		}
+		return checkpoint.ParseOptions(object)
+	}
+	x, errA := parse(a)
+	y, errB := parse(b)
+	return errA != nil || errB != nil || x == y
 }
 
 // A JobList is a page of jobs, newest first.

@@ -87,7 +87,7 @@ export interface paths {
         put?: never;
         /**
          * Create and start a job
-         * @description What the request says comes before what the script SETs. With an Idempotency-Key the same request gives the same job.
+         * @description What the request says and what the script SETs have to agree. With an Idempotency-Key the same request gives the same job.
          */
         post: operations["postV1Jobs"];
         delete?: never;
@@ -648,11 +648,11 @@ export interface components {
             column?: number;
             /** @example parallelism */
             field?: string;
-            /** @example did you mean behavior? */
+            /** @example did you mean m? */
             hint?: string;
             /** @example 1 */
             line?: number;
-            /** @example unknown column behavour */
+            /** @example unknown column n */
             message: string;
             /** @description the line, and carets under the place */
             snippet?: string;
@@ -786,7 +786,7 @@ export interface components {
             sql: string;
         };
         Problem: {
-            /** @example line 1, column 8: unknown column behavour (did you mean behavior?) */
+            /** @example line 1, column 8: unknown column n (did you mean m?) */
             detail: string;
             errors?: components["schemas"]["Fault"][];
             /** @example 422 */
