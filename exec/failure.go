@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"weir"
 )
@@ -67,6 +68,16 @@ type reasonError struct {
 func (e *reasonError) Error() string { return e.err.Error() }
 func (e *reasonError) Unwrap() error { return e.err }
 
+// Message gives an error's text without the names of the sentinels, which are for
+// programs.
+func Message(err error) string {
+	text := err.Error()
+	for _, s := range []error{weir.ErrInvalid, weir.ErrNotFound} {
+		text = strings.TrimPrefix(strings.ReplaceAll(text, ": "+s.Error()+": ", ": "), s.Error()+": ")
+	}
+	return text
+}
+
 // isRowError reports whether the input is at fault, so that a restart cannot help.
 func isRowError(err error) bool {
 	var row *RowError
@@ -78,7 +89,7 @@ func isRowError(err error) bool {
 func (t *Task) taskError(err error) *TaskError {
 	subtask := t.id.Subtask
 	locate(err)
-	f := weir.Failure{Reason: ReasonOperator, Subtask: &subtask, Worker: t.worker, Message: err.Error()}
+	f := weir.Failure{Reason: ReasonOperator, Subtask: &subtask, Worker: t.worker, Message: Message(err)}
 	var marked *opError
 	if errors.As(err, &marked) {
 		f.Operator = marked.op.setup.Operator.ID
@@ -87,9 +98,8 @@ func (t *Task) taskError(err error) *TaskError {
 	if errors.As(err, &reason) {
 		f.Reason = reason.reason
 	}
-	restart := !isRowError(err)
-	if !restart {
+	if isRowError(err) {
 		f.Reason = ReasonRow
 	}
-	return &TaskError{Failure: f, Restart: restart, err: fmt.Errorf("task %v: %w", t.id, err)}
+	return &TaskError{Failure: f, Restart: !isRowError(err) && !refused(err), err: fmt.Errorf("task %v: %w", t.id, err)}
 }

@@ -34,7 +34,7 @@ func Locate(roots []string, path string) (Place, error) {
 	}
 	target, err := followLinks(absolute)
 	if err != nil {
-		return Place{}, fmt.Errorf("path %s: %w", path, err)
+		return Place{}, FileError("path", path, err)
 	}
 	for _, root := range roots {
 		base, err := filepath.Abs(root)
@@ -49,6 +49,24 @@ func Locate(roots []string, path string) (Place, error) {
 		}
 	}
 	return Place{}, fmt.Errorf("%w: path %s leads to %s, which is not below %s; allow it with --files", weir.ErrInvalid, path, target, strings.Join(roots, " or "))
+}
+
+// FileError words an error of the file system by the path that the user knows. What the
+// user of this process may not do is ErrInvalid: trying again does not help.
+func FileError(what, path string, err error) error {
+	var inner *fs.PathError
+	if errors.As(err, &inner) {
+		err = inner.Err
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: %s %s: %w for the worker's user", weir.ErrInvalid, what, path, err)
+	}
+	return fmt.Errorf("%s %s: %w", what, path, err)
+}
+
+// refused reports whether err is FileError's of a missing permission.
+func refused(err error) bool {
+	return errors.Is(err, weir.ErrInvalid) && errors.Is(err, fs.ErrPermission)
 }
 
 // followLinks resolves the links in the part of an absolute path that exists.

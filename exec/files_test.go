@@ -2,8 +2,11 @@ package exec
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"weir"
@@ -40,5 +43,29 @@ func TestLocate(t *testing.T) {
 	}
 	if _, err := Locate(nil, open); !errors.Is(err, weir.ErrInvalid) {
 		t.Errorf("without roots: %v", err)
+	}
+}
+
+func TestFileError(t *testing.T) {
+	t.Parallel()
+	denied := FileError("open", "/data/a.csv", &fs.PathError{Op: "openat", Path: "data/a.csv", Err: syscall.EACCES})
+	if got, want := Message(denied), "open /data/a.csv: permission denied for the worker's user"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	busy := FileError("open", "/data/a.csv", &fs.PathError{Op: "openat", Path: "data/a.csv", Err: syscall.EMFILE})
+	if got, want := Message(busy), "open /data/a.csv: too many open files"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	task := &Task{}
+	if task.taskError(denied).Restart || !task.taskError(busy).Restart || !task.taskError(syscall.EACCES).Restart {
+		t.Error("a missing permission of a table's file ends the job, nothing else does")
+	}
+}
+
+func TestMessage(t *testing.T) {
+	t.Parallel()
+	err := fmt.Errorf("%w: table s: %w", weir.ErrInvalid, fmt.Errorf("%w: no file matches path invalid: x", weir.ErrNotFound))
+	if got, want := Message(err), "table s: no file matches path invalid: x"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -86,7 +86,7 @@ func (s *filesystem) write() error {
 	if s.file == nil {
 		file, err := s.folder.root.OpenFile(s.writer.openName(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {
-			return fmt.Errorf("table %s: %w", s.table, err)
+			return fmt.Errorf("table %s: %w", s.table, exec.FileError("write to folder", s.folder.path, err))
 		}
 		s.file, s.bytes, s.checksum = file, 0, 0
 	}

@@ -38,18 +38,18 @@ func openFolder(roots []string, path string) (*folder, error) {
 	}
 	base, err := os.OpenRoot(place.Root)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", place.Root, err)
+		return nil, exec.FileError("open", place.Root, err)
 	}
 	defer func() { _ = base.Close() }()
 	if err := makeFolder(base, place.Name); err != nil {
-		return nil, fmt.Errorf("make folder %s: %w", path, err)
+		return nil, exec.FileError("make folder", path, err)
 	}
 	root, err := base.OpenRoot(place.Name)
 	if err != nil {
 		if info, stat := base.Stat(place.Name); stat == nil && !info.IsDir() {
 			return nil, fmt.Errorf("%w: path %s is a file; a sink needs a folder", weir.ErrInvalid, path)
 		}
-		return nil, fmt.Errorf("open folder %s: %w", path, err)
+		return nil, exec.FileError("open folder", path, err)
 	}
 	return &folder{path: path, root: root, marks: map[string]weir.CheckpointID{}}, nil
 }
@@ -97,7 +97,7 @@ func (f *folder) clean(w writer, restored []segment, now time.Time) error {
 	}
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
-		return fmt.Errorf("read folder %s: %w", f.path, err)
+		return exec.FileError("read folder", f.path, err)
 	}
 	var names []string
 	for _, e := range entries {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"weir"
 	"weir/exec"
@@ -49,7 +50,7 @@ func list(roots []string, path string) ([]input, error) {
 	}
 	entries, err := os.ReadDir(place.Path())
 	if err != nil {
-		return nil, fmt.Errorf("read folder %s: %w", path, err)
+		return nil, exec.FileError("read folder", path, err)
 	}
 	var paths []string
 	for _, e := range entries {
@@ -109,7 +110,10 @@ func stat(roots []string, path string) (fs.FileInfo, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: there is no file or folder at path %s", weir.ErrNotFound, path)
 	}
-	return info, err
+	if err != nil {
+		return nil, exec.FileError("look at", path, err)
+	}
+	return info, nil
 }
 
 // open opens a file below a root for reading, and refuses it when it is no longer
@@ -121,7 +125,7 @@ func (in input) open(roots []string) (*os.File, error) {
 	}
 	root, err := os.OpenRoot(place.Root)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", in.Path, err)
+		return nil, exec.FileError("open", in.Path, err)
 	}
 	defer func() { _ = root.Close() }()
 	file, err := root.Open(place.Name)
@@ -129,7 +133,7 @@ func (in input) open(roots []string) (*os.File, error) {
 		return nil, fmt.Errorf("%w: file %s is gone", weir.ErrInvalid, in.Path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", in.Path, err)
+		return nil, exec.FileError("open", in.Path, err)
 	}
 	if err := in.unchanged(file); err != nil {
 		file.Close()
@@ -147,9 +151,15 @@ func (in input) unchanged(file *os.File) error {
 	if info.Size() == in.Size && info.ModTime().UnixNano() == in.Mtime {
 		return nil
 	}
-	return fmt.Errorf("%w: file %s has changed since the job began to read it (%d bytes then, %d now); its rows would be counted wrongly: put the old file back, or start the job from nothing",
-		weir.ErrInvalid, in.Path, in.Size, info.Size())
+	difference := fmt.Sprintf("%d bytes then, %d now", in.Size, info.Size())
+	if info.Size() == in.Size {
+		difference = fmt.Sprintf("of %s then, of %s now", modified(time.Unix(0, in.Mtime)), modified(info.ModTime()))
+	}
+	return fmt.Errorf("%w: file %s has changed since the job began to read it (%s); its rows would be counted wrongly: put the old file back, or start the job from nothing",
+		weir.ErrInvalid, in.Path, difference)
 }
+
+func modified(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // hasQuote reports whether a file has a quote character anywhere: only then can a
 // line feed stand inside a CSV field.

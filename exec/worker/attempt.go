@@ -102,7 +102,7 @@ func (a *attempt) built(tasks []*exec.Task) {
 
 // failBuild reports a deployment that cannot be built.
 func (a *attempt) failBuild(err error) {
-	f := weir.Failure{Reason: exec.ReasonRestore, Worker: a.w.cfg.ID, Message: err.Error()}
+	f := weir.Failure{Reason: exec.ReasonRestore, Worker: a.w.cfg.ID, Message: exec.Message(err)}
 	var row *exec.RowError
 	bad := errors.As(err, &row)
 	if bad {
