@@ -96,7 +96,7 @@ func TestCluster(t *testing.T) {
 	// Back to the savepoint, at another parallelism; then nothing needs it any more.
 	call[server.Problem](t, a, "DELETE", "/v1/savepoints/end", nil, 409)
 	call[server.Job](t, a, "POST", "/v1/jobs/count/restore", map[string]any{"from": "savepoint:sp", "parallelism": 3}, 202)
-	if j := status("RUNNING"); j.RestoredFrom != fmt.Sprintf("checkpoint:%d", sp.ID) || j.Parallelism != 3 {
+	if j := status("RUNNING"); j.RestoredFrom != "savepoint:sp" || j.Parallelism != 3 {
 		t.Fatalf("restored: %+v", j)
 	}
 	call[server.Checkpoint](t, a, "POST", "/v1/jobs/count/checkpoints?wait=30s", nil, 200)
