@@ -52,7 +52,7 @@ func (t *Task) lists(u *upload) error {
 	add := func(setup *Setup, s Snapshotter) error {
 		items, err := s.Snapshot(u.id)
 		if err != nil {
-			return fmt.Errorf("%s: snapshot %d: %w", setup.Operator.Name, u.id, err)
+			return fmt.Errorf("snapshot %d: %w", u.id, err)
 		}
 		if items == nil {
 			items = []json.RawMessage{}
@@ -62,7 +62,7 @@ func (t *Task) lists(u *upload) error {
 	}
 	if t.source != nil {
 		if err := add(&t.sourceSetup, t.source); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", t.sourceSetup.Operator.Name, err)
 		}
 	}
 	for _, n := range t.nodes {

@@ -206,11 +206,16 @@ func (f *runFlags) printResult(ctx context.Context, c *client, job jobView, stdo
 	return all.print(stdout)
 }
 
-// order names all columns, so that a small result comes out the same each time. A
-// name that the parameter could not carry is left out.
+// order names the columns, so that a small result comes out the same each time: as many
+// as a URL carries, without names that the parameter could not.
 func (r resultView) order() string {
+	const most = 4000
 	var names []string
+	length := 0
 	for _, c := range r.Columns {
+		if length += len(c.Name) + 1; length > most {
+			break
+		}
 		if !strings.ContainsAny(c.Name, ", -\"") {
 			names = append(names, c.Name)
 		}
