@@ -197,7 +197,9 @@ function Detail({ job, id }: { job: Job; id: number }) {
               let at = 0;
               return (
                 <tr key={`${o.id}-${s.index}`}>
-                  <td title={o.name}>{o.name}</td>
+                  <td className="short" title={o.name}>
+                    {o.name}
+                  </td>
                   <td className="num">{s.index}</td>
                   <td>{s.worker}</td>
                   <td>

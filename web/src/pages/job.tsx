@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useMemo } from "react";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 import { get, type Job, jobPath } from "../api/client";
 import { bytes, count, millis, rate } from "../format";
+import { useRates } from "../rates";
 import { Notice } from "../parts/notice";
 import { Status } from "../parts/status";
 import { When } from "../parts/time";
@@ -27,7 +28,8 @@ export function JobPage() {
   const tab = params.get("tab") ?? "overview";
   const query = useQuery({ queryKey: ["job", name], queryFn: () => get<Job>(jobPath(name)) });
   const job = query.data;
-  const rows = useRate(job?.rows_in, job?.attempt);
+  const reading = useMemo(() => job && [job], [job]);
+  const rates = useRates(reading, query.dataUpdatedAt);
   if (!job) return query.isPending ? <p className="answer">Reading…</p> : <Notice error={query.error} />;
   return (
     <>
@@ -37,7 +39,7 @@ export function JobPage() {
         <span className="grow" />
         <JobActs job={job} onDeleted={() => void navigate("/")} />
       </div>
-      <Answer job={job} rows={rows} />
+      <Answer job={job} rows={rates.get(job.id)?.at(-1)} />
       {job.failure && (
         <div className={job.status === "FAILED" ? "notice red" : "notice amber"}>
           <b>{job.failure.reason}</b>: {job.failure.message}
@@ -88,25 +90,6 @@ function Answer({ job, rows }: { job: Job; rows: number | undefined }) {
       )}
     </p>
   );
-}
-
-/** useRate turns a growing count into a rate per second over the last few readings. */
-function useRate(n: number | undefined, attempt: number | undefined): number | undefined {
-  const seen = useRef<{ t: number; n: number; attempt: number | undefined }[]>([]);
-  const [perSecond, setPerSecond] = useState<number>();
-  useEffect(() => {
-    if (n === undefined) return;
-    const list = seen.current;
-    const last = list[list.length - 1];
-    if (last && (last.attempt !== attempt || n < last.n)) list.length = 0;
-    if (last && last.n === n && performance.now() - last.t < 2500) return;
-    list.push({ t: performance.now(), n, attempt });
-    if (list.length > 5) list.shift();
-    const first = list[0]!;
-    const now = list[list.length - 1]!;
-    if (now.t > first.t) setPerSecond((now.n - first.n) / ((now.t - first.t) / 1000));
-  }, [n, attempt]);
-  return perSecond;
 }
 
 function Settings({ job }: { job: Job }) {

@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
 import { get, type Job } from "../api/client";
-import { bytes, count, millis } from "../format";
+import { bytes, count, millis, rate } from "../format";
+import { useRates } from "../rates";
 import { Notice } from "../parts/notice";
 import { Status } from "../parts/status";
 import { When } from "../parts/time";
@@ -20,6 +21,7 @@ export function JobsPage() {
   const jobs = useQuery({ queryKey: ["jobs"], queryFn: () => get<{ jobs: Job[] }>("/v1/jobs?limit=500") });
   const search = params.get("q") ?? "";
   const all = jobs.data?.jobs ?? [];
+  const rates = useRates(jobs.data?.jobs, jobs.dataUpdatedAt);
   const shown = all.filter((j) => `${j.name} ${j.status}`.toLowerCase().includes(search.toLowerCase()));
   if (sort) {
     const sign = sort.down ? -1 : 1;
@@ -68,6 +70,7 @@ export function JobsPage() {
               <tr>
                 {header("name", "Name")}
                 {header("status", "Status")}
+                <th className="num">Rows/s</th>
                 {header("rows_in", "Rows in", true)}
                 <th>Last checkpoint</th>
                 {header("attempt", "Attempt", true)}
@@ -85,6 +88,10 @@ export function JobsPage() {
                   </td>
                   <td>
                     <Status value={j.status} />
+                  </td>
+                  <td className="num">
+                    <Spark values={rates.get(j.id) ?? []} />
+                    {j.status === "RUNNING" ? rate(rates.get(j.id)?.at(-1) ?? NaN) : "–"}
                   </td>
                   <td className="num">{count(j.rows_in)}</td>
                   <td>
@@ -120,5 +127,17 @@ function summary(jobs: Job[], pending: boolean) {
       <b>{n("RUNNING")}</b> of {jobs.length} {jobs.length === 1 ? "job is" : "jobs are"} running
       {troubled > 0 ? `; ${n("FAILED")} failed, ${n("RESTARTING")} restarting.` : "."}
     </>
+  );
+}
+
+/** Spark draws the last rates as a line. */
+function Spark({ values }: { values: number[] }) {
+  if (values.length < 2) return null;
+  const most = Math.max(1, ...values);
+  const points = values.map((v, i) => `${(60 * i) / (values.length - 1)},${15 - (14 * v) / most}`).join(" ");
+  return (
+    <svg className="spark" width="60" height="16" aria-hidden="true">
+      <polyline points={points} fill="none" stroke="var(--muted)" strokeWidth="1.2" />
+    </svg>
   );
 }
