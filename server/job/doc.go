@@ -37,7 +37,8 @@
 //	J4 A job ends as FAILED at once where a restart cannot help: a fault of the input, a
 //	   snapshot that is gone. It never starts from nothing because its base is missing.
 //	J5 A stop whose savepoint fails is taken back: the job runs on. One that is under way
-//	   when its server, or a worker, dies is done again.
+//	   when its server, or a worker, dies is done again. Where slots have been missing
+//	   for 3 s nothing runs that could be saved: the job ends as STOPPED at its base.
 //	J6 Placement follows from the workers' ids and free slots alone. The holder counts
 //	   slots; what workers say of them is for display.
 //	J7 A word of another attempt than the current one changes nothing.

@@ -32,6 +32,9 @@ func (p phase) String() string {
 // commitRetry is the pause between tries at completing commits.
 const commitRetry = 2 * time.Second
 
+// strandedAfter is how long slots are missing until a stop waits for them no longer.
+const strandedAfter = 3 * time.Second
+
 // A machine decides for one job. It is pure: Step takes what happened and returns what
 // to do, in order; the driver does it and feeds the outcomes back as events. wake says
 // when it wants a tick.
@@ -49,6 +52,8 @@ type machine struct {
 	runs    time.Time            // since when every task runs; zero: they do not
 	wakeAt  time.Time            // zero: no tick is wanted
 	missing int                  // slots, as last told
+	patient time.Time            // phasePlace: until when a stop waits for them; zero: no slots are missing
+	strands bool                 // it waits no longer
 	stuck   string               // why commits are open, as last told
 	restart restarts
 	discard func(weir.Status) bool // whether checkpoints end with the job
@@ -56,6 +61,9 @@ type machine struct {
 
 // wake is when the machine wants a tick; zero: it wants none.
 func (m *machine) wake() time.Time {
+	if m.phase == phasePlace && !m.strands {
+		return m.patient
+	}
 	if m.phase == phaseBackoff || m.phase == phaseCommit {
 		return m.wakeAt
 	}
@@ -83,7 +91,7 @@ func (m *machine) step(now time.Time, ev event) []action {
 	case evLoaded:
 		m.loaded(now, ev, &out)
 	case evPlaced:
-		m.placed(ev, &out)
+		m.placed(now, ev, &out)
 	case evSlots:
 		if m.phase == phasePlace {
 			out.add(actPlace{m.need})
@@ -168,6 +176,7 @@ func (m *machine) halted() bool {
 func (m *machine) next(now, at time.Time, out *actions) {
 	m.slots, m.running, m.runs, m.missing = nil, map[weir.TaskID]bool{}, time.Time{}, 0
 	m.ending, m.failure = "", nil
+	m.patient, m.strands = time.Time{}, false
 	if at.After(now) {
 		m.phase, m.wakeAt = phaseBackoff, at
 		return
@@ -207,7 +216,7 @@ func (m *machine) loaded(now time.Time, ev evLoaded, out *actions) {
 	}
 }
 
-func (m *machine) placed(ev evPlaced, out *actions) {
+func (m *machine) placed(now time.Time, ev evPlaced, out *actions) {
 	switch {
 	case m.phase != phasePlace:
 	case ev.Slots != nil:
@@ -215,6 +224,9 @@ func (m *machine) placed(ev evPlaced, out *actions) {
 		out.add(actDeploy{})
 	case !ev.Wait && ev.Missing != m.missing:
 		m.missing = ev.Missing
+		if m.patient.IsZero() {
+			m.patient = now.Add(strandedAfter)
+		}
 		out.add(actNote{"status", fmt.Sprintf("waits for slots: needs %d, %d missing: start a worker, stop another job, or start with a lower parallelism", m.need, ev.Missing)})
 	}
 }
@@ -323,6 +335,10 @@ func (m *machine) saved(ev evSaved, out *actions) {
 }
 
 func (m *machine) tick(now time.Time, out *actions) {
+	if m.phase == phasePlace {
+		m.strands = !m.patient.IsZero() && !now.Before(m.patient)
+		return
+	}
 	if m.wakeAt.IsZero() || now.Before(m.wakeAt) {
 		return
 	}
@@ -344,6 +360,9 @@ func (m *machine) heed(out *actions) {
 	case weir.DesiredStopped:
 		switch {
 		case m.halted() || m.phase == phaseBackoff && m.wantsNone():
+			m.giveUp(weir.StatusStopped, out)
+		case m.phase == phasePlace && m.strands:
+			out.add(actNote{"savepoint", "stopped while it waited for slots: nothing ran, so no savepoint was taken; its base holds its state"})
 			m.giveUp(weir.StatusStopped, out)
 		case m.phase == phaseRun:
 			m.phase = phaseSave
