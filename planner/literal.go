@@ -173,7 +173,7 @@ func parseTimestamp(text string) (micros int64, ok bool) {
 		return 0, false
 	}
 	for _, layout := range []string{"2006-01-02", "2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z07", "2006-01-02 15:04:05 Z07:00", "2006-01-02 15:04:05 UTC"} {
-		if t, err := time.Parse(layout, s); err == nil {
+		if t, err := time.Parse(layout, s); err == nil && t.Year() > 0 {
 			return t.UnixMicro(), true
 		}
 	}

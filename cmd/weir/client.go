@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -85,7 +86,7 @@ func (p *problem) Error() string {
 // that is now.
 func excerpt(line string, at int) (string, int) {
 	const before, behind = 70, 50
-	text := []rune(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", " "))
+	text := []rune(strings.Map(visible, strings.TrimRight(line, "\r")))
 	at = min(max(0, at), len(text))
 	if len(text) > at+behind {
 		text = append(text[:at+behind:at+behind], '…')
@@ -95,6 +96,14 @@ func excerpt(line string, at int) (string, int) {
 		at = before + 1
 	}
 	return string(text), at
+}
+
+// visible makes a blank of what would move the caret or steer the terminal.
+func visible(r rune) rune {
+	if !unicode.IsPrint(r) {
+		return ' '
+	}
+	return r
 }
 
 // do sends in as JSON (nil: no body) and decodes the answer into out (nil: none).

@@ -14,6 +14,7 @@ func TestProblemText(t *testing.T) {
 	for _, c := range []struct{ name, sql, answer, want string }{
 		{"no faults", "", `{"title":"Not Found","detail":"job \"x\" does not exist"}`, `job "x" does not exist`},
 		{"a place", "SELECT 1\r\nFROM\tx\r\n", `{"errors":[{"line":2,"column":6,"message":"unknown table x","hint":"define it"}]}`, "line 2, column 6: unknown table x\n  FROM x\n       ^\n  hint: define it"},
+		{"no text for a terminal", "SELECT '\x1b[31m' x", `{"errors":[{"line":1,"column":16,"message":"found x"}]}`, "line 1, column 16: found x\n  SELECT ' [31m' x\n                 ^"},
 		{"a field", "SELECT 1", `{"errors":[{"field":"parallelism","message":"is 0"},{"field":"name","message":"is unknown"}]}`, "parallelism is 0\nname is unknown"},
 		{"behind the end", "SELECT", `{"errors":[{"line":1,"column":7,"message":"expected an expression"}]}`, "line 1, column 7: expected an expression\n  SELECT\n        ^"},
 		{"a long line", "SELECT " + long + "é, " + long + "FROM x", `{"errors":[{"line":1,"column":128,"message":"no é"}]}`, "line 1, column 128: no é\n  …" + long[50:] + "é, " + long[:47] + "…\n  " + strings.Repeat(" ", 71) + "^"},

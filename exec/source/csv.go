@@ -61,7 +61,7 @@ func newCSVDecoder(spec *plan.SourceSpec, o csvOptions) *csvDecoder {
 
 func (d *csvDecoder) decode(r *rows, data []byte, p, end int, base int64) (int, bool, *fault) {
 	for p < end && !r.full() {
-		if data[p] == '\n' || data[p] == '\r' && data[p+1] == '\n' { // an empty line
+		if len(d.fields) > 1 && (data[p] == '\n' || data[p] == '\r' && data[p+1] == '\n') { // an empty line
 			p += 1 + int(data[p]&1) // a carriage return is odd
 			continue
 		}

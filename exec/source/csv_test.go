@@ -67,6 +67,29 @@ func TestCSVUnread(t *testing.T) {
 	}
 }
 
+// TestCSVOneColumn: an empty line of a table of one column is a record, as in
+// PostgreSQL's COPY; the sink writes NULL so.
+func TestCSVOneColumn(t *testing.T) {
+	t.Parallel()
+	table := plan.Table{Name: "t", Format: "csv", Columns: []plan.Column{col("k", text)}}
+	for _, c := range []struct{ null, body, want string }{
+		{"", "a\n\n\"\"\r\n\r\nb", "\"a\"\nNULL\n\"\"\nNULL\n\"b\"\n"},
+		{"NULL", "\nNULL\n\"NULL\"\n", "\"\"\nNULL\n\"NULL\"\n"},
+		{"", "\n", "NULL\n"},
+		{"", "", ""},
+	} {
+		table.Options = map[string]string{"csv.null": c.null}
+		got, f := decodeAll(t, reading(table), c.body)
+		if f != nil || got != c.want {
+			t.Errorf("%q: got %q, %v; want %q", c.body, got, f, c.want)
+		}
+		got, f = decodeAll(t, reading(table, []int{}...), c.body)
+		if rows := strings.Count(c.want, "\n"); f != nil || strings.Count(got, "\n") != rows {
+			t.Errorf("%q: counts %q, %v; want %d", c.body, got, f, rows)
+		}
+	}
+}
+
 // TestCSVSubset: what a record gives, and whether it is one, does not depend on which
 // columns are read.
 func TestCSVSubset(t *testing.T) {

@@ -49,7 +49,8 @@
 // # CSV
 //
 // RFC 4180, with LF or CR LF, the options csv.delimiter, csv.null and csv.header;
-// lines without any text are passed over, and a byte order mark at the start. Each record
+// a byte order mark at the start is passed over, and so are lines without any text,
+// but in a table of one column, where they are records with an empty field. Each record
 // has as many fields as the table has columns. An unquoted field that equals csv.null (by
 // default, an empty one) is NULL, a quoted one never is. A line end within quotes stays
 // as it is, nothing is trimmed. Values are as in JSON, and in addition leading zeros
