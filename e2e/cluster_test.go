@@ -93,19 +93,19 @@ func TestCountsSurviveKills(t *testing.T) {
 	c.api.must(http.StatusCreated, "POST", "/v1/jobs", map[string]any{"name": "main", "sql": sql, "parallelism": 4}, nil)
 
 	c.awaitCounted(rows / 3)
-	killed := time.Now()
+	last, killed := c.attempt(), time.Now()
 	c.workers["w1"].kill()
-	c.awaitRunning("kill -9 of a worker", killed, 2)
+	c.awaitRunning("kill -9 of a worker", killed, last+1)
 	c.startWorker("w1")
 
 	c.awaitCounted(2 * rows / 3)
-	killed = time.Now()
+	last, killed = c.attempt(), time.Now()
 	c.server.kill()
 	c.startServer()
-	c.awaitRunning("kill -9 of the server", killed, 3)
-	c.awaitCheckpoint(3)
+	c.awaitRunning("kill -9 of the server", killed, last+1)
+	c.awaitCheckpoint(last + 1)
 
-	killed = time.Now()
+	last, killed = c.attempt(), time.Now()
 	for _, p := range c.workers {
 		p.kill()
 	}
@@ -113,12 +113,19 @@ func TestCountsSurviveKills(t *testing.T) {
 	c.startServer()
 	c.startWorker("w1")
 	c.startWorker("w2")
-	c.awaitRunning("kill -9 of everything", killed, 4)
+	c.awaitRunning("kill -9 of everything", killed, last+1)
 	c.api.awaitJob("main", 2*time.Minute, "FINISHED", func(j job) bool { return j.Status == "FINISHED" })
 	if diff := cmp.Diff(want, c.api.counts("main")); diff != "" {
 		t.Errorf("counts (-oracle +weir):\n%s", diff)
 	}
 	c.checkHistory()
+}
+
+// attempt is the job's attempt now.
+func (c *cluster) attempt() int64 {
+	var j job
+	c.api.must(http.StatusOK, "GET", "/v1/jobs/main", nil, &j)
+	return j.Attempt
 }
 
 // awaitRunning waits until attempt or a later one runs, or has ended its work already.
@@ -182,6 +189,16 @@ func (c *cluster) checkHistory() {
 		if cp.Status == "completed" && !slices.Contains(attempts, cp.Attempt) {
 			attempts = append(attempts, cp.Attempt)
 		}
+	}
+	var life struct {
+		Events []struct {
+			At      time.Time `json:"at"`
+			Message string    `json:"message"`
+		} `json:"events"`
+	}
+	c.api.must(http.StatusOK, "GET", "/v1/jobs/main/events?limit=1000", nil, &life)
+	for _, e := range life.Events {
+		c.t.Logf("%s  %s", e.At.Format("15:04:05.000"), e.Message)
 	}
 	if len(attempts) < 3 {
 		c.t.Errorf("completed checkpoints of attempts %v: want three attempts at least", attempts)
