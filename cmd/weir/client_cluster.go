@@ -109,11 +109,10 @@ func newTableDrop() *cobra.Command {
 	return cmd
 }
 
-// newWorkers makes the list of workers; "weir worker" itself runs one.
-func newWorkers() *cobra.Command {
+func newWorkerList() *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
-		Use: "workers", Short: "list the workers", Args: usageArgs(cobra.NoArgs),
+		Use: "list", Short: "list the workers", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.client()
 			if err != nil {

@@ -81,7 +81,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newUp(), newServer(), newWorker(), newRun(),
-		newJob(), newCheckpoint(), newSavepoint(), newTable(), newWorkers(),
+		newJob(), newCheckpoint(), newSavepoint(), newTable(),
 		newMigrate(), newVersion(),
 	)
 	return root

@@ -38,7 +38,7 @@ func newWorker() *cobra.Command {
 	var conf workerConfig
 	cmd := &cobra.Command{
 		Use:   "worker",
-		Short: "run a worker process",
+		Short: "run a worker process, or list the workers",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := newLogger(cmd.ErrOrStderr(), conf.level)
@@ -59,6 +59,7 @@ func newWorker() *cobra.Command {
 	f.StringVar(&conf.level, "log-level", "info", "debug, info, warn or error")
 	f.BoolVar(&conf.exitWithStdin, "exit-with-stdin", false, "end when standard input closes")
 	_ = f.MarkHidden("exit-with-stdin")
+	cmd.AddCommand(newWorkerList())
 	return cmd
 }
 
