@@ -87,7 +87,8 @@ func (s *Service) open(ctx context.Context, c choice) (choice, error) {
 		err = m.CheckObjects(ctx, s.deps.Blobs)
 	}
 	if errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrInvalid) {
-		return choice{}, fmt.Errorf("%w: checkpoint %d of job %s cannot be restored: %w", weir.ErrConflict, c.Ref.Checkpoint, c.Ref.Job, err)
+		// Not weir.ErrNotFound: the snapshot that was asked for is known, its bytes are gone.
+		return choice{}, fmt.Errorf("%w: checkpoint %d of job %s cannot be restored: %s", weir.ErrConflict, c.Ref.Checkpoint, c.Ref.Job, err.Error())
 	}
 	c.Manifest = m
 	return c, err

@@ -25,7 +25,9 @@
 // What a user wants is a wish in the job's row (desired, the name of a stop's
 // savepoint), which any server records. The holder sees it at once if it recorded it
 // itself, else within Options.Poll. A stop without a name is a halt: the attempt ends
-// as STOPPED without a savepoint; a restore does that before it starts the job again.
+// as STOPPED without a savepoint. A restore is a halt with a start that follows it, one
+// wish (weir.Wish.Then), which the transaction that ends the job carries out: it happens
+// even if the caller, or the server that was asked, is gone.
 //
 // # Invariants
 //
@@ -69,7 +71,8 @@
 // ended (WorkerExited); it says that it leaves; a heartbeat or an answered ping has
 // another incarnation; a ping finds nobody under its name twice, 150 ms apart; it is
 // silent for 5 s while others are heard, or for 60 s. Nobody is judged while our own
-// connection is down.
+// connection is down. A process that was replaced and wakes up is not heard again, and
+// commands are addressed to one life of a worker, so that two never run the same tasks.
 //
 // # Goroutines
 //

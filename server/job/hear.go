@@ -139,9 +139,14 @@ func (s *Service) endStray(ctx context.Context, st stray) {
 	}
 }
 
-// ask sends a command to a worker and reads its reply.
+// ask sends a command to a worker and reads its reply. It is for the process that this
+// server heard last under the worker's name: another one that was replaced, and wakes
+// up, must not run the same tasks beside it.
 func (s *Service) ask(ctx context.Context, worker weir.WorkerID, kind string, m deploy.Message) ([]byte, error) {
-	reply, err := s.deps.Control.Request(ctx, worker, kind, deploy.Encode(m))
+	s.mu.Lock()
+	name := s.mu.workers.life(worker)
+	s.mu.Unlock()
+	reply, err := s.deps.Control.Request(ctx, name, kind, deploy.Encode(m))
 	if err != nil {
 		return nil, err
 	}

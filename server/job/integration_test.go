@@ -222,6 +222,63 @@ func TestRestoreWhileRunning(t *testing.T) {
 	}
 }
 
+// A restore that was begun is ended, whoever goes: the caller, or the server that was
+// asked and that holds the lease.
+func TestRestoreOutlives(t *testing.T) {
+	t.Parallel()
+	for _, who := range []string{"its caller", "its server"} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			c := jobtest.New(t)
+			s := c.Server("s1")
+			c.Worker("w1", 4)
+			submit(t, c, s, "counts", counts)
+			c.Await(s, "counts", weir.StatusRunning)
+			r, err := s.TriggerSavepoint(t.Context(), "counts", "early", 10*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go s.Restore(ctx, "counts", job.StartRequest{From: "savepoint:early", Parallelism: 3})
+			c.Until("the wish is there", func(ctx context.Context) bool {
+				j, err := c.Store.Job(ctx, "counts")
+				return err == nil && (j.Then != nil || j.Parallelism == 3)
+			})
+			if who == "its server" {
+				c.Kill("s1")
+				s = c.Server("s2")
+			}
+			cancel()
+			j := finished(t, c, s, "counts")
+			if j.RestoredFrom.Checkpoint != r.ID && j.Attempt.Number < 3 || j.Attempt.Number < 2 || j.Parallelism != 3 {
+				t.Errorf("attempt %v restored from %v at parallelism %d", j.Attempt, j.RestoredFrom, j.Parallelism)
+			}
+		})
+	}
+}
+
+// The server that holds the lease has died, and its lease has not expired: a trigger at
+// another server says that nobody can take it yet.
+func TestTriggerWithoutHolder(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s1 := c.Server("s1")
+	c.Worker("w1", 4)
+	submit(t, c, s1, "counts", counts)
+	c.Await(s1, "counts", weir.StatusRunning)
+	s2 := c.Server("s2")
+	c.Until("the holder is known", func(ctx context.Context) bool {
+		_, err := s2.TriggerCheckpoint(ctx, "counts", 10*time.Second)
+		return err == nil
+	})
+	c.Kill("s1")
+	if _, err := s2.TriggerSavepoint(t.Context(), "counts", "late", 10*time.Second); !errors.Is(err, job.ErrUnavailable) {
+		t.Errorf("triggered at the dead: %v", err)
+	}
+	finished(t, c, s2, "counts")
+}
+
 func TestWaitsForSlots(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
@@ -266,7 +323,7 @@ func TestMissingSnapshot(t *testing.T) {
 	if err := c.Blobs.Delete(ctx, key); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Start(ctx, "counts", job.StartRequest{}); !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), key) {
+	if _, err := s.Start(ctx, "counts", job.StartRequest{}); !errors.Is(err, weir.ErrConflict) || errors.Is(err, weir.ErrNotFound) || !strings.Contains(err.Error(), key) {
 		t.Errorf("start: %v", err)
 	}
 }

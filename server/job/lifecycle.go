@@ -43,6 +43,8 @@ func (s *Service) stop(ctx context.Context, idOrName string, req StopRequest) (w
 		return weir.Job{}, refuse(j, "stopped", "it has ended; its checkpoints can be started from")
 	case j.Desired == weir.DesiredCanceled:
 		return weir.Job{}, refuse(j, "stopped", "it is being canceled")
+	case j.Then != nil:
+		return weir.Job{}, refuse(j, "stopped", "it is being restored; stop it once it is RUNNING, or cancel it")
 	case j.Desired == weir.DesiredStopped && (req.Name == "" || req.Name == j.StopSavepoint):
 		return j, nil
 	case j.Desired == weir.DesiredStopped:
@@ -198,7 +200,8 @@ func (s *Service) checkCommits(ctx context.Context, j weir.Job, abandon bool) er
 	return nil
 }
 
-// haltWithin bounds how long a restore waits for the running attempt's end.
+// haltWithin bounds how long a restore waits for the running attempt's end; after that
+// it goes on without its caller.
 const haltWithin = 60 * time.Second
 
 func (s *Service) restore(ctx context.Context, idOrName string, req StartRequest) (weir.Job, error) {
@@ -216,36 +219,47 @@ func (s *Service) restore(ctx context.Context, idOrName string, req StartRequest
 	if j.Desired != weir.DesiredRunning {
 		return weir.Job{}, refuse(j, "restored", fmt.Sprintf("its user wants it %s; wait for that", j.Desired))
 	}
-	if _, err := s.choose(ctx, j, from, req); err != nil {
+	chosen, err := s.choose(ctx, j, from, req)
+	if err != nil {
 		return weir.Job{}, err
 	}
-	if err := s.halt(ctx, j, req.AbandonOutput); err != nil {
-		return weir.Job{}, err
+	then := weir.Start{Parallelism: req.Parallelism}
+	if !from.Latest { // latest is the base that the attempt will end with
+		then.Base = &chosen.Ref
 	}
-	return s.start(ctx, string(j.ID), req)
+	return s.restart(ctx, j, then, req.AbandonOutput)
 }
 
-// halt ends a job as STOPPED without a savepoint.
-func (s *Service) halt(ctx context.Context, j weir.Job, abandon bool) error {
-	if _, err := s.wish(ctx, j, Wish{Desired: weir.DesiredStopped}); err != nil {
-		return err
+// restart has a job ended as STOPPED without a savepoint and started again. Both are one
+// wish in its row: whoever asked, and this server, may be gone before it is fulfilled.
+func (s *Service) restart(ctx context.Context, j weir.Job, then weir.Start, abandon bool) (weir.Job, error) {
+	j, err := s.wish(ctx, j, Wish{Desired: weir.DesiredStopped, Then: &then})
+	if err != nil {
+		return weir.Job{}, err
 	}
 	if abandon {
 		if err := s.abandon(ctx, j); err != nil {
-			return err
+			return weir.Job{}, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, haltWithin)
+	wctx, cancel := context.WithTimeout(ctx, haltWithin)
 	defer cancel()
-	err := s.await(ctx, func() (bool, error) {
-		var err error
-		j, err = s.Get(ctx, string(j.ID))
-		return err == nil && settled(j), err
+	err = s.await(wctx, func() (bool, error) {
+		next, err := s.Get(wctx, string(j.ID))
+		if err == nil {
+			j = next
+		}
+		return err == nil && j.Then == nil, err
 	})
-	if err != nil {
-		return fmt.Errorf("%w: job %q is still %s: its attempt is being ended; it can be started once it is STOPPED: %w", weir.ErrConflict, j.Name, j.Status, err)
+	switch {
+	case err != nil && wctx.Err() != nil && ctx.Err() == nil:
+		return j, nil // it goes on
+	case err != nil:
+		return weir.Job{}, err
+	case j.Desired != weir.DesiredRunning:
+		return weir.Job{}, refuse(j, "restored", "another wish has come between, or its snapshot was given up: its events say which")
 	}
-	return nil
+	return j, nil
 }
 
 // pollEvery is how often a call that waits looks at the metastore.

@@ -297,6 +297,9 @@ func (s *Service) drive(ctx context.Context, d *driver) {
 		log.Error("job could not be driven, tried again", "err", err)
 	}
 	s.broadcast(evSlots{})
+	if err == nil {
+		s.wake() // it may be one that is to be started again
+	}
 }
 
 // broadcast tells every driver.

@@ -75,7 +75,8 @@ func (s *Service) Start(ctx context.Context, idOrName string, req StartRequest) 
 	return s.start(ctx, idOrName, req)
 }
 
-// Restore is Start that ends a running attempt first, without a savepoint.
+// Restore is Start that ends a running attempt first, without a savepoint. Once it is
+// recorded it happens, whether its caller waits or not.
 func (s *Service) Restore(ctx context.Context, idOrName string, req StartRequest) (weir.Job, error) {
 	return s.restore(ctx, idOrName, req)
 }

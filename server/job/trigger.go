@@ -120,6 +120,9 @@ func (s *Service) triggerAtHolder(ctx context.Context, req triggerRequest) (weir
 		return 0, fmt.Errorf("%w: no server holds the lease yet: try again", ErrUnavailable)
 	}
 	body, err := s.ask(ctx, serverName(holder), deploy.KindCheckpoint, req)
+	if err != nil && ctx.Err() == nil && !deploy.Refused(err) {
+		return 0, fmt.Errorf("%w: the server that holds the lease does not answer: try again once another one has taken over", ErrUnavailable)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("trigger at server %s, which holds the lease: %w", holder, err)
 	}

@@ -58,6 +58,7 @@ const (
 	forgottenFor  = 30 * time.Second       // a lost worker is listed no longer
 	rateOver      = 5 * time.Second        // rates are those of so long
 	beatsKept     = 16
+	formerKept    = 16
 	settleWithin  = 1200 * time.Millisecond // every worker has said something within
 	workerGone    = "its process ended"
 	workerAbsent  = "nobody answers under its name"
@@ -80,6 +81,7 @@ type workerState struct {
 	pinged   bool             // a ping is under way
 	absent   time.Time        // since when nobody answers; zero: somebody does
 	history  []beatAt         // oldest first
+	former   []string         // incarnations that this one replaced: their processes may hang and wake up
 	lostAt   time.Time
 	pingedAt time.Time
 }
@@ -105,11 +107,13 @@ func (r *registry) heard(now time.Time, beat deploy.Heartbeat) (joined bool, dea
 	case w == nil:
 		w = &workerState{}
 		r.workers[beat.Worker], joined = w, true
+	case slices.Contains(w.former, beat.Incarnation):
+		return false, nil
 	case w.beat.Incarnation != beat.Incarnation:
 		if w.lost == "" {
 			dead = append(dead, death{beat.Worker, workerAgain})
 		}
-		w = &workerState{}
+		w = &workerState{former: append(lastOf(w.former, formerKept-1), w.beat.Incarnation)}
 		r.workers[beat.Worker], joined = w, true
 	case w.lost == workerGone, w.lost == workerAgain, w.lost == workerLeaving:
 		return false, nil // a late word of a process that has ended
@@ -128,6 +132,17 @@ func (r *registry) heard(now time.Time, beat deploy.Heartbeat) (joined bool, dea
 		w.history = w.history[1:]
 	}
 	return joined, dead
+}
+
+// lastOf gives the last n of a list.
+func lastOf(list []string, n int) []string { return list[max(len(list)-n, 0):] }
+
+// life is the name under which a worker's present process takes commands.
+func (r *registry) life(id weir.WorkerID) weir.WorkerID {
+	if w := r.workers[id]; w != nil {
+		return id.Life(w.beat.Incarnation)
+	}
+	return id
 }
 
 // exited says that the process of a worker's life has ended; an empty incarnation is
@@ -156,6 +171,9 @@ func (r *registry) ponged(now time.Time, id weir.WorkerID, result pingResult, in
 		return nil
 	}
 	w.pinged = false
+	if result == pingAnswered && slices.Contains(w.former, incarnation) {
+		result = pingSilence // says nothing about the one that replaced it
+	}
 	switch {
 	case result == pingAnswered && incarnation != w.beat.Incarnation:
 		return r.lose(now, id, workerAgain)
