@@ -383,7 +383,7 @@ func TestHeartbeats(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	url := startServer(t).URL()
-	big, _ := json.Marshal(strings.Repeat("x", 1<<20))
+	big, _ := json.Marshal(strings.Repeat("x", 8<<20))
 	serve(t, control(t, url), "inc", func(context.Context, string, []byte) ([]byte, error) { return big, nil })
 	c := control(t, url)
 	_, err := c.Request(bounded(t), testWorker, "deploy", big)

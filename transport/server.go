@@ -29,6 +29,10 @@ const serverReady = 5 * time.Second
 // than the budgets of Options let be under way.
 const serverPending = 256 << 20
 
+// serverPayload is the largest message: frames are far smaller, but a deployment
+// travels in one, and carries the graph and the small snapshots.
+const serverPayload = 8 << 20
+
 // A Server is a NATS server inside this process, without storage of its own.
 type Server struct {
 	ns *server.Server
@@ -55,7 +59,7 @@ func StartServer(ctx context.Context, opts ServerOptions) (*Server, error) {
 	}
 	ns, err := server.NewServer(&server.Options{
 		ServerName: opts.Name, Host: opts.Host, Port: port,
-		NoSigs: true, MaxPending: serverPending,
+		NoSigs: true, MaxPending: serverPending, MaxPayload: serverPayload,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("embedded NATS server: %w", err)
