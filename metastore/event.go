@@ -59,6 +59,19 @@ func (s *Store) Events(ctx context.Context, job weir.JobID, after int64, limit i
 	return list(ctx, s.read, "list events", scanEvent, query, w.args...)
 }
 
+// NewestEvents lists a job's events before seq (0: from the newest), newest first.
+func (s *Store) NewestEvents(ctx context.Context, job weir.JobID, before int64, limit int) ([]weir.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opt.Timeout)
+	defer cancel()
+	var w where
+	w.add("job = ?", job)
+	if before > 0 {
+		w.add("seq < ?", before)
+	}
+	query := `SELECT job, seq, at, kind, attempt, message, data FROM events` + w.String() + ` ORDER BY seq DESC` + w.limit(limit)
+	return list(ctx, s.read, "list events", scanEvent, query, w.args...)
+}
+
 func scanEvent(row interface{ Scan(...any) error }) (weir.Event, error) {
 	var e weir.Event
 	err := row.Scan(&e.Job, &e.Seq, (*instant)(&e.At), &e.Kind, &e.Attempt, &e.Message, (*text)(&e.Data))

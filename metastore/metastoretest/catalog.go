@@ -45,6 +45,15 @@ func events(t *testing.T, s suite) {
 	got, err := s.Events(t.Context(), a.ID, 2, 1)
 	ok(t, err)
 	equal(t, got, []weir.Event{{Job: a.ID, Seq: 3, At: day, Kind: "commit", Attempt: 1, Message: "two", Data: json.RawMessage(`{"n":1}`)}})
+	for before, want := range map[int64][]int64{0: {4, 3}, 3: {2, 1}, 1: nil} {
+		newest, err := s.NewestEvents(t.Context(), a.ID, before, 2)
+		ok(t, err)
+		var seqs []int64
+		for _, e := range newest {
+			seqs = append(seqs, e.Seq)
+		}
+		equal(t, seqs, want)
+	}
 	got, err = s.Events(t.Context(), b.ID, 0, 0)
 	ok(t, err)
 	if len(got) != 2 || got[1].Seq != 2 || got[1].At.IsZero() || got[1].Data != nil {

@@ -25,6 +25,7 @@ type Store interface {
 	job.History
 	job.Tables
 	checkpoint.Store
+	NewestEvents(ctx context.Context, job weir.JobID, before int64, limit int) ([]weir.Event, error)
 	Pin(ctx context.Context, ref weir.SnapshotRef, holder string, ttl time.Duration) error
 	Unpin(ctx context.Context, ref weir.SnapshotRef, holder string) error
 }

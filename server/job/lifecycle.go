@@ -27,10 +27,10 @@ func refuse(j weir.Job, what, hint string) error {
 
 func (s *Service) stop(ctx context.Context, idOrName string, req StopRequest) (weir.Job, error) {
 	if req.Drain {
-		return weir.Job{}, fmt.Errorf("%w: drain is not supported by this version: stop without it keeps everything open in the savepoint", weir.ErrInvalid)
+		return weir.Job{}, inField("drain", fmt.Errorf("%w: drain is not supported by this version: stop without it keeps everything open in the savepoint", weir.ErrInvalid))
 	}
 	if req.Name != "" && !validName(req.Name) {
-		return weir.Job{}, fmt.Errorf("%w: savepoint name %q: names match [a-z0-9][a-z0-9_-]{0,62}", weir.ErrInvalid, req.Name)
+		return weir.Job{}, inField("name", fmt.Errorf("%w: savepoint name %q: names match [a-z0-9][a-z0-9_-]{0,62}", weir.ErrInvalid, req.Name))
 	}
 	j, err := s.Get(ctx, idOrName)
 	if err != nil {
@@ -144,10 +144,13 @@ func (s *Service) start(ctx context.Context, idOrName string, req StartRequest) 
 	}
 	from, err := ParseFrom(req.From)
 	if err != nil {
-		return weir.Job{}, err
+		return weir.Job{}, inField("from", err)
 	}
 	if !settled(j) {
 		return weir.Job{}, refuse(j, "started", "stop or cancel it first, or restore it, which does so")
+	}
+	if from.Latest && j.Status == weir.StatusFinished {
+		return weir.Job{}, refuse(j, "started from latest", "all its input is worked off; give from: nothing to work it off again, or checkpoint:N or savepoint:NAME to go back to")
 	}
 	wish := Wish{Desired: weir.DesiredRunning, Parallelism: req.Parallelism}
 	chosen, err := s.choose(ctx, j, from, req)
@@ -177,7 +180,7 @@ func (s *Service) choose(ctx context.Context, j weir.Job, from From, req StartRe
 	}
 	chosen, err := s.resolve(ctx, j, from)
 	if err != nil {
-		return choice{}, err
+		return choice{}, inField("from", err)
 	}
 	return chosen, s.checkStart(ctx, j, cmp.Or(req.Parallelism, j.Parallelism), chosen, req.AllowDuplicateOutput)
 }
@@ -214,7 +217,7 @@ func (s *Service) restore(ctx context.Context, idOrName string, req StartRequest
 	}
 	from, err := ParseFrom(req.From)
 	if err != nil {
-		return weir.Job{}, err
+		return weir.Job{}, inField("from", err)
 	}
 	if j.Desired != weir.DesiredRunning {
 		return weir.Job{}, refuse(j, "restored", fmt.Sprintf("its user wants it %s; wait for that", j.Desired))

@@ -48,7 +48,7 @@ func parseCursor(s string) (cursor, error) {
 		err = json.Unmarshal(b, &c)
 	}
 	if err != nil {
-		return c, fmt.Errorf("%w: cursor %q is none that was given out: begin without one", weir.ErrInvalid, s)
+		return c, inField("cursor", fmt.Errorf("%w: cursor %q is none that was given out: begin without one", weir.ErrInvalid, s))
 	}
 	return c, nil
 }
@@ -111,7 +111,7 @@ func (s *Service) results(ctx context.Context, idOrName string, q ResultQuery) (
 	}
 	from, err := ParseFrom(q.At)
 	if err != nil {
-		return nil, err
+		return nil, inField("at", err)
 	}
 	page := &ResultPage{Columns: t.graph.Result, Rows: []json.RawMessage{}}
 	ask := deploy.Results{Header: deploy.Head(), Job: t.job.ID, Attempt: t.job.Attempt, Query: query}
@@ -171,11 +171,11 @@ func (t table) query(q ResultQuery) (deploy.Query, error) {
 		return out, err
 	}
 	if q.Cursor != "" && c.Order != q.OrderBy {
-		return out, fmt.Errorf("%w: the cursor belongs to order_by %q: repeat that with it", weir.ErrInvalid, c.Order)
+		return out, inField("cursor", fmt.Errorf("%w: cursor: it belongs to order_by %q: repeat that with it", weir.ErrInvalid, c.Order))
 	}
 	out.After = c.After
 	out.OrderBy, err = t.orderBy(q.OrderBy)
-	return out, err
+	return out, inField("order_by", err)
 }
 
 // orderBy reads "n desc, behavior".

@@ -2,12 +2,17 @@ package job
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
 	"weir"
+	"weir/checkpoint"
 )
 
 // The restart strategies.
@@ -60,7 +65,7 @@ func DefaultRestart() RestartOptions {
 }
 
 // ParseRestart reads the JSON form of RestartOptions; nil gives the defaults. The
-// error is weir.ErrInvalid and names every fault.
+// error is weir.ErrInvalid and a *FieldError that names every fault.
 func ParseRestart(raw json.RawMessage) (RestartOptions, error) {
 	if len(bytes.TrimSpace(raw)) == 0 || string(raw) == "null" {
 		return DefaultRestart(), nil
@@ -69,17 +74,42 @@ func ParseRestart(raw json.RawMessage) (RestartOptions, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&f); err != nil {
-		return RestartOptions{}, fmt.Errorf("%w: restart: %v", weir.ErrInvalid, strings.TrimPrefix(err.Error(), "json: "))
+		return RestartOptions{}, undecoded(err)
 	}
 	p := restartParser{}
 	o := p.parse(f)
 	if len(p.problems) > 0 {
-		return RestartOptions{}, fmt.Errorf("%w: restart: %s", weir.ErrInvalid, strings.Join(p.problems, "; "))
+		texts := make([]string, len(p.problems))
+		for i, problem := range p.problems {
+			texts[i] = strings.TrimPrefix(problem.Field, "restart.") + " " + problem.Message
+		}
+		return RestartOptions{}, &FieldError{Problems: p.problems, Err: fmt.Errorf("%w: restart: %s", weir.ErrInvalid, strings.Join(texts, "; "))}
 	}
 	return o, nil
 }
 
-type restartParser struct{ problems []string }
+// undecoded says why the JSON form does not decode.
+func undecoded(err error) error {
+	name, _ := strings.CutPrefix(err.Error(), "json: unknown field ")
+	if unquoted, bad := strconv.Unquote(name); bad == nil {
+		return &FieldError{
+			Problems: []checkpoint.Problem{{Field: "restart." + unquoted, Message: "is unknown"}},
+			Err:      fmt.Errorf("%w: restart: unknown field %q", weir.ErrInvalid, unquoted),
+		}
+	}
+	p := checkpoint.Problem{Field: "restart", Message: "is not JSON"}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		want := map[reflect.Kind]string{reflect.String: "a string", reflect.Int: "a whole number", reflect.Float64: "a number"}[wrong.Type.Kind()]
+		p.Message = "is a JSON " + wrong.Value + ": give " + cmp.Or(want, "an object")
+		if wrong.Field != "" {
+			p.Field += "." + wrong.Field
+		}
+	}
+	return &FieldError{Problems: []checkpoint.Problem{p}, Err: fmt.Errorf("%w: %s %s", weir.ErrInvalid, p.Field, p.Message)}
+}
+
+type restartParser struct{ problems []checkpoint.Problem }
 
 func (p *restartParser) parse(f restartFields) RestartOptions {
 	o := DefaultRestart()
@@ -95,7 +125,7 @@ func (p *restartParser) parse(f restartFields) RestartOptions {
 	case RestartNone:
 		o = RestartOptions{Strategy: RestartNone}
 	default:
-		p.add("strategy %q is none of exponential_delay, fixed_delay, failure_rate, none", o.Strategy)
+		p.add("strategy", "%q is none of exponential_delay, fixed_delay, failure_rate, none", o.Strategy)
 		return o
 	}
 	exp, fixed, rate := o.Strategy == RestartExponential, o.Strategy == RestartFixed, o.Strategy == RestartFailureRate
@@ -111,21 +141,21 @@ func (p *restartParser) parse(f restartFields) RestartOptions {
 		p.belongs("multiplier", exp, o.Strategy)
 	}
 	if exp && (o.Multiplier < 1 || o.Multiplier > 100) {
-		p.add("multiplier must lie between 1 and 100")
+		p.add("multiplier", "must lie between 1 and 100")
 	}
 	if exp && o.MaxBackoff < o.InitialBackoff {
-		p.add("max_backoff %v is below initial_backoff %v", o.MaxBackoff, o.InitialBackoff)
+		p.add("max_backoff", "%v is below initial_backoff %v", o.MaxBackoff, o.InitialBackoff)
 	}
 	return o
 }
 
-func (p *restartParser) add(format string, args ...any) {
-	p.problems = append(p.problems, fmt.Sprintf(format, args...))
+func (p *restartParser) add(name, format string, args ...any) {
+	p.problems = append(p.problems, checkpoint.Problem{Field: "restart." + name, Message: fmt.Sprintf(format, args...)})
 }
 
 func (p *restartParser) belongs(name string, allowed bool, strategy string) {
 	if !allowed {
-		p.add("%s does not belong to strategy %s", name, strategy)
+		p.add(name, "does not belong to strategy %s", strategy)
 	}
 }
 
@@ -136,7 +166,7 @@ func (p *restartParser) duration(name string, s *string, allowed bool, strategy 
 	p.belongs(name, allowed, strategy)
 	d, err := time.ParseDuration(*s)
 	if err != nil || d < 0 {
-		p.add("%s %q is no duration like \"10s\"", name, *s)
+		p.add(name, "%q is no duration like \"10s\"", *s)
 		return
 	}
 	*into = d
@@ -148,7 +178,7 @@ func (p *restartParser) count(name string, n *int, allowed bool, strategy string
 	}
 	p.belongs(name, allowed, strategy)
 	if *n < 0 {
-		p.add("%s must not be negative", name)
+		p.add(name, "must not be negative")
 		return
 	}
 	*into = *n

@@ -21,15 +21,15 @@ func (s *Service) submit(ctx context.Context, spec Spec) (weir.Job, error) {
 	}
 	from, err := ParseFrom(spec.RestoreFrom)
 	if err != nil {
-		return weir.Job{}, err
+		return weir.Job{}, inField("restore_from", err)
 	}
 	if from.Checkpoint != 0 && from.Job == "" {
-		return weir.Job{}, fmt.Errorf("%w: restore_from %q: a new job has no checkpoints: write checkpoint:JOB/%d or savepoint:NAME", weir.ErrInvalid, spec.RestoreFrom, from.Checkpoint)
+		return weir.Job{}, inField("restore_from", fmt.Errorf("%w: restore_from %q: a new job has no checkpoints: write checkpoint:JOB/%d or savepoint:NAME", weir.ErrInvalid, spec.RestoreFrom, from.Checkpoint))
 	}
 	if !from.Latest && !from.Nothing {
 		chosen, err := s.resolve(ctx, j, from)
 		if err != nil {
-			return weir.Job{}, err
+			return weir.Job{}, inField("restore_from", err)
 		}
 		if err := s.checkStart(ctx, j, j.Parallelism, chosen, spec.AllowDuplicateOutput); err != nil {
 			return weir.Job{}, err
@@ -55,13 +55,13 @@ func newJob(spec Spec, now time.Time) (weir.Job, error) {
 		j.Name = "job-" + string(j.ID[len("job_"):][:8])
 	}
 	if !validName(j.Name) || len(j.Name) >= 4 && j.Name[:4] == "job_" {
-		return j, fmt.Errorf("%w: name %q: names match [a-z0-9][a-z0-9_-]{0,62} and do not begin with job_", weir.ErrInvalid, j.Name)
+		return j, inField("name", fmt.Errorf("%w: name %q: names match [a-z0-9][a-z0-9_-]{0,62} and do not begin with job_", weir.ErrInvalid, j.Name))
 	}
 	if j.OnRowError == "" {
 		j.OnRowError = "fail"
 	}
 	if j.OnRowError != "fail" {
-		return j, fmt.Errorf("%w: on_row_error %q: only \"fail\" is supported", weir.ErrInvalid, j.OnRowError)
+		return j, inField("on_row_error", fmt.Errorf("%w: on_row_error %q: only \"fail\" is supported", weir.ErrInvalid, j.OnRowError))
 	}
 	if j.Parallelism == 0 {
 		j.Parallelism = min(defaultParallelism, j.MaxParallelism)
@@ -87,7 +87,7 @@ func newJob(spec Spec, now time.Time) (weir.Job, error) {
 
 func checkParallelism(n, most int) error {
 	if n < 1 || n > most {
-		return fmt.Errorf("%w: parallelism %d: it lies between 1 and max_parallelism, which is %d", weir.ErrInvalid, n, most)
+		return inField("parallelism", fmt.Errorf("%w: parallelism %d: it lies between 1 and max_parallelism, which is %d", weir.ErrInvalid, n, most))
 	}
 	return nil
 }

@@ -67,9 +67,11 @@ func TestParseRestart(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]string{
-		`{"strategy":"sometimes"}`:                               `"sometimes" is none of`,
-		`{"backoff":"1s"}`:                                       `unknown field "backoff"`,
-		`{"initial_backoff":"1"}`:                                `initial_backoff "1" is no duration`,
+		`{"strategy":"sometimes"}`: `"sometimes" is none of`,
+		`{"backoff":"1s"}`:         `unknown field "backoff"`,
+		`{"attempts":"3"}`:         `restart.attempts is a JSON string: give a whole number`,
+		`5`:                        `restart is a JSON number: give an object`,
+		`{"initial_backoff":"1"}`:  `initial_backoff "1" is no duration`,
 		`{"initial_backoff":"1m","max_backoff":"1s"}`:            "max_backoff 1s is below initial_backoff 1m0s",
 		`{"multiplier":0.5}`:                                     "multiplier must lie between",
 		`{"strategy":"none","attempts":3,"delay":"1s"}`:          "delay does not belong to strategy none; attempts does not belong to strategy none",
