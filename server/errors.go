@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"encoding/json"
@@ -75,6 +76,7 @@ func (s *Server) fail(err error, c echo.Context) {
 		return
 	}
 	p := problemOf(err, r.Method)
+	p.nameFields(err)
 	if p.Status >= 500 {
 		s.deps.Logger.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", p.Status, "err", err)
 	}
@@ -120,6 +122,18 @@ func problemOf(err error, method string) Problem {
 		return Problem{Status: status, Detail: said(err, weir.ErrInvalid)}
 	}
 	return Problem{Status: http.StatusInternalServerError, Detail: internal}
+}
+
+// nameFields says which fields of the request an error is about.
+func (p *Problem) nameFields(err error) {
+	var fields *job.FieldError
+	if len(p.Errors) > 0 || p.Status >= 500 || !errors.As(err, &fields) {
+		return
+	}
+	for _, f := range fields.Problems {
+		message := strings.TrimPrefix(strings.TrimPrefix(p.Detail, f.Field), ":") // it reads on from the field
+		p.Errors = append(p.Errors, Fault{Field: f.Field, Message: cmp.Or(f.Message, strings.TrimSpace(message))})
+	}
 }
 
 // said is what an error says after the word of its sentinel.

@@ -22,10 +22,10 @@ type Event struct {
 	Data    json.RawMessage `json:"data,omitempty" swaggertype:"object"` // details for programs
 } // @name Event
 
-// An EventList is a page of a job's history, oldest first.
+// An EventList is a page of a job's history.
 type EventList struct {
 	Events []Event `json:"events"`
-	Next   int64   `json:"next,omitempty"` // after, for the next page; absent: this is the last
+	Next   int64   `json:"next,omitempty"` // after (with order=desc: before) of the next page; absent: this is the last
 } // @name EventList
 
 func viewEvent(e weir.Event) Event {
@@ -34,40 +34,72 @@ func viewEvent(e weir.Event) Event {
 
 // listEvents lists or follows a job's history.
 //
-//	@Summary		Show a job's history, oldest first, or follow it
-//	@Description	With Accept: text/event-stream the answer is a stream of events named after their kind; an event's id is its seq and may be given as Last-Event-ID.
+//	@Summary		Show a job's history, or follow it
+//	@Description	With Accept: text/event-stream the answer is a stream of events, oldest first, named after their kind; an event's id is its seq and may be given as Last-Event-ID.
 //	@Tags			jobs
 //	@Produce		json,text/event-stream
 //	@Param			job		path		string	true	"id or name"
-//	@Param			after	query		int		false	"only events after this seq"	minimum(0)
-//	@Param			limit	query		int		false	"events per page"				default(1000)	minimum(1)	maximum(10000)
+//	@Param			order	query		string	false	"asc: oldest first; desc: newest first"	Enums(asc,desc)	default(asc)
+//	@Param			after	query		int		false	"only events after this seq"			minimum(0)
+//	@Param			before	query		int		false	"only events before this seq; with order=desc"	minimum(1)
+//	@Param			limit	query		int		false	"events per page"						default(1000)	minimum(1)	maximum(10000)
 //	@Success		200		{object}	EventList
 //	@Router			/v1/jobs/{job}/events [get]
 func (s *Server) listEvents(c echo.Context) error {
 	q := query(c)
-	after := q.number("after", 0, 0, 1<<62)
-	limit := int(q.number("limit", 1000, 1, 10000))
+	ask := eventQuery(q, wantsStream(c.Request()))
 	j, err := s.jobOf(c, q)
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
 	if wantsStream(c.Request()) {
-		return s.streamEvents(c, j, after)
+		return s.streamEvents(c, j, ask.after)
 	}
-	events, err := s.deps.History.Events(ctx, j.ID, after, limit+1)
+	read, from := s.deps.History.Events, ask.after
+	if ask.desc {
+		read, from = s.deps.History.NewestEvents, ask.before
+	}
+	events, err := read(c.Request().Context(), j.ID, from, ask.limit+1)
 	if err != nil {
 		return err
 	}
 	list := EventList{Events: []Event{}}
-	if len(events) > limit {
-		events = events[:limit]
-		list.Next = events[limit-1].Seq
+	if len(events) > ask.limit {
+		events = events[:ask.limit]
+		list.Next = events[ask.limit-1].Seq
 	}
 	for _, e := range events {
 		list.Events = append(list.Events, viewEvent(e))
 	}
 	return c.JSON(http.StatusOK, list)
+}
+
+// eventsAsked are the query parameters of listEvents.
+type eventsAsked struct {
+	desc          bool
+	after, before int64
+	limit         int
+}
+
+func eventQuery(q *queryReader, stream bool) eventsAsked {
+	ask := eventsAsked{
+		after: q.number("after", 0, 0, 1<<62), before: q.number("before", 0, 1, 1<<62), limit: int(q.number("limit", 1000, 1, 10000)),
+	}
+	switch order := q.text("order"); {
+	case order == "desc" && stream:
+		q.fault("order", "is desc: a stream goes on from the oldest to the newest")
+	case order == "desc":
+		ask.desc = true
+	case order != "" && order != "asc":
+		q.fault("order", "is "+quoted(order)+": give asc or desc")
+	}
+	if ask.desc && ask.after > 0 {
+		q.fault("after", "does not go with order=desc: give before")
+	}
+	if !ask.desc && ask.before > 0 {
+		q.fault("before", "goes with order=desc only: give after")
+	}
+	return ask
 }
 
 // streamEvents sends a job's history as it is written, until the job is deleted.

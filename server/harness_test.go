@@ -197,11 +197,18 @@ func (a *api) serve(t testing.TB, r *http.Request) *http.Response {
 		t.Fatal(err)
 	}
 	res.Body = io.NopCloser(bytes.NewReader(answer))
+	if r.Method == http.MethodHead { // the body, which net/http leaves out, is that of GET
+		r = r.Clone(t.Context())
+		r.Method, res.Body = http.MethodGet, http.NoBody
+	}
+	if res.Header.Get("Content-Type") == "text/event-stream" {
+		return res // the document has no more to say of it
+	}
 	_, router := document(t)
 	route, params, err := router.FindRoute(r)
 	if err != nil {
 		escaped := r.URL.RawPath != "" // this router reads decoded paths
-		if res.StatusCode < 300 && documented.MatchString(r.URL.Path) && !escaped {
+		if res.StatusCode < 300 && documented.MatchString(r.URL.Path) && !escaped && r.Method != http.MethodOptions {
 			t.Fatalf("%s %s is not in the document: %v", r.Method, r.URL, err)
 		}
 		return res

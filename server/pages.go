@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -68,8 +69,8 @@ func (s *Server) getDocsFile(c echo.Context) error {
 	return nil
 }
 
-// dashboard serves the dashboard's files; every other path is a page of it, which its
-// own router shows.
+// dashboard serves the dashboard's files and its pages. To a browser any other path
+// is the dashboard too, which says that there is no such page.
 func (s *Server) dashboard() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -77,27 +78,68 @@ func (s *Server) dashboard() http.Handler {
 			writeProblem(w, Problem{Status: http.StatusMethodNotAllowed, Detail: "only the paths below /v1 take " + quoted(r.Method)})
 			return
 		}
-		name := strings.TrimPrefix(path.Clean("/"+r.URL.Path), "/")
-		if strings.HasPrefix(name, "assets/") {
-			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // their names have a hash
-		}
-		if name != "" && fs.ValidPath(name) && serveFile(w, r, s.opts.Files, name) {
-			return
+		name := strings.TrimPrefix(r.URL.Path, "/")
+		if name != "" && fs.ValidPath(name) {
+			if strings.HasPrefix(name, "assets/") {
+				w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // their names have a hash
+			}
+			if serveFile(w, r, s.opts.Files, name) {
+				return
+			}
 		}
 		w.Header().Set("Cache-Control", "no-cache")
-		if path.Ext(name) != "" && !strings.HasPrefix(name, "jobs/") || !acceptsPage(r) {
+		status := http.StatusOK
+		if !isPage(r.URL.Path) {
+			status = http.StatusNotFound
+		}
+		if !acceptsPage(r, status) {
 			writeProblem(w, Problem{Status: http.StatusNotFound, Detail: "there is nothing at this path; / is the dashboard, /docs the API"})
 			return
 		}
-		if !serveFile(w, r, s.opts.Files, "index.html") && !serveFile(w, r, s.opts.Files, "placeholder.html") {
-			writeProblem(w, Problem{Status: http.StatusNotFound, Detail: "this binary was built without the dashboard; /docs is the API"})
-		}
+		s.page(w, r, status)
 	})
 }
 
-func acceptsPage(r *http.Request) bool {
+// isPage reports whether the dashboard's router has a page at a path.
+func isPage(urlPath string) bool {
+	name := strings.TrimSuffix(strings.TrimPrefix(urlPath, "/"), "/")
+	switch name {
+	case "", "sql", "savepoints", "tables", "workers":
+		return true
+	}
+	job, ok := strings.CutPrefix(name, "jobs/")
+	return ok && job != "" && job != "." && job != ".." && !strings.Contains(job, "/")
+}
+
+// acceptsPage reports whether a request may be answered with HTML. Where there is no
+// page only a browser's, which names it, may.
+func acceptsPage(r *http.Request, status int) bool {
 	accept := r.Header.Get("Accept")
-	return accept == "" || strings.Contains(accept, "text/html") || strings.Contains(accept, "*/*")
+	if strings.Contains(accept, "text/html") {
+		return true
+	}
+	return status == http.StatusOK && (accept == "" || strings.Contains(accept, "*/*"))
+}
+
+// page answers the dashboard, whose router shows what the path names.
+func (s *Server) page(w http.ResponseWriter, r *http.Request, status int) {
+	body, err := fs.ReadFile(s.opts.Files, "index.html")
+	if err != nil {
+		body, err = fs.ReadFile(s.opts.Files, "placeholder.html")
+	}
+	if err != nil {
+		writeProblem(w, Problem{Status: http.StatusNotFound, Detail: "this binary was built without the dashboard; /docs is the API"})
+		return
+	}
+	if status == http.StatusOK {
+		http.ServeContent(w, r, "index.html", time.Time{}, bytes.NewReader(body))
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	w.Write(body) //nolint:errcheck // the client may have gone
 }
 
 // serveFile answers a file; false: there is none.

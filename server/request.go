@@ -71,7 +71,7 @@ func readBody(c echo.Context) ([]byte, error) {
 	return bytes.TrimSpace(body), nil
 }
 
-// object reads one JSON object and nothing after it.
+// object reads one JSON object, none of whose keys is repeated, and nothing after it.
 func object(body []byte) (map[string]json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	var syntax *json.SyntaxError
@@ -85,7 +85,70 @@ func object(body []byte) (map[string]json.RawMessage, error) {
 	case err != nil, fields == nil:
 		return nil, refuse(http.StatusBadRequest, "the body must be one JSON object")
 	}
+	if faults := repeatedKeys(body); len(faults) > 0 {
+		return nil, refuse(http.StatusBadRequest, "", faults...)
+	}
 	return fields, nil
+}
+
+// repeatedKeys names the keys that an object holds twice, at any depth: which of the
+// values is meant cannot be known. The body is valid JSON.
+func repeatedKeys(body []byte) (faults []Fault) {
+	type level struct {
+		path  string
+		keys  map[string]int // how often each came; nil: a list
+		key   string         // the last one
+		value bool           // what comes next is its value
+	}
+	var open []level
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return faults // io.EOF
+		}
+		top := len(open) - 1
+		delim, nested := token.(json.Delim)
+		text, isText := token.(string)
+		if nested && (delim == '}' || delim == ']') {
+			open = open[:top]
+			continue
+		}
+		path := ""
+		if top >= 0 {
+			l := &open[top]
+			if isText && l.keys != nil && !l.value {
+				if l.keys[text]++; l.keys[text] == 2 {
+					faults = append(faults, Fault{Field: shown(within(l.path, text)), Message: "is given more than once", Hint: "say it once"})
+				}
+				l.key, l.value = text, true
+				continue
+			}
+			path, l.value = l.path, false
+			if l.keys != nil {
+				path = within(path, l.key)
+			}
+		}
+		if nested {
+			l := level{path: path}
+			if delim == '{' {
+				l.keys = map[string]int{}
+			}
+			open = append(open, l)
+		}
+	}
+}
+
+// within names a key of the object at path.
+func within(path, key string) string {
+	if key == "" {
+		key = `""`
+	}
+	if path == "" {
+		return key
+	}
+	return path + "." + key
 }
 
 // fill sets the fields of a struct by their JSON names, which must match to the letter.
@@ -213,12 +276,18 @@ func query(c echo.Context) *queryReader { return &queryReader{c: c} }
 // text reads a parameter.
 func (q *queryReader) text(name string) string {
 	q.known = append(q.known, name)
-	value := q.c.QueryParam(name)
-	if !isText(value) {
+	values := q.c.QueryParams()[name]
+	switch {
+	case len(values) == 0:
+		return ""
+	case len(values) > 1:
+		q.fault(name, fmt.Sprintf("is given %d times: say it once", len(values)))
+		return ""
+	case !isText(values[0]):
 		q.fault(name, "is not UTF-8 text")
 		return ""
 	}
-	return value
+	return values[0]
 }
 
 // list reads a parameter that may be repeated, or hold several values with commas between.
@@ -277,6 +346,9 @@ func (q *queryReader) fault(name, message string) {
 
 // done gives what is wrong, parameters that nobody read included.
 func (q *queryReader) done() error {
+	if _, err := url.ParseQuery(q.c.Request().URL.RawQuery); err != nil {
+		return refuse(http.StatusBadRequest, "the query cannot be read: it is made of name=value, other characters are written %XX")
+	}
 	var unknown []string
 	for name := range q.c.QueryParams() {
 		if !slices.Contains(q.known, name) {

@@ -63,6 +63,7 @@ type History interface {
 	Savepoints(ctx context.Context) ([]checkpoint.Savepoint, error)
 	Savepoint(ctx context.Context, name string) (checkpoint.Savepoint, error)
 	Events(ctx context.Context, job weir.JobID, after int64, limit int) ([]weir.Event, error)
+	NewestEvents(ctx context.Context, job weir.JobID, before int64, limit int) ([]weir.Event, error)
 	Attempts(ctx context.Context, job weir.JobID) ([]weir.Attempt, error)
 }
 
@@ -118,6 +119,7 @@ func New(deps Deps, opts Options) *Server {
 	api, dashboard := http.Handler(e), s.dashboard()
 	s.handler = s.recovering(s.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isAPI(r.URL.Path) {
+			w.Header().Set("Cache-Control", "no-store") // what is shown is how things stand now
 			api.ServeHTTP(w, r)
 			return
 		}
@@ -126,54 +128,59 @@ func New(deps Deps, opts Options) *Server {
 	return s
 }
 
-// isAPI reports whether a path is a route of the table, rather than the dashboard's.
-func isAPI(path string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	switch first {
-	case "v1", "healthz", "readyz", "docs", "openapi.json":
+// isAPI reports whether a path is, or looks like, a route of the table, rather than the
+// dashboard's: what is wrong with it is said as a problem, not as a page.
+func isAPI(urlPath string) bool {
+	first, _, _ := strings.Cut(strings.TrimLeft(urlPath, "/"), "/")
+	switch strings.ToLower(first) {
+	case "v1", "healthz", "readyz", "metrics", "docs", "openapi.json":
 		return true
 	}
 	return false
 }
 
-// routes is the whole API.
+// routes is the whole API. What takes GET takes HEAD: net/http leaves the body out.
 func (s *Server) routes(e *echo.Echo) {
+	get := func(path string, h echo.HandlerFunc) {
+		e.GET(path, h)
+		e.HEAD(path, h)
+	}
 	e.POST("/v1/jobs", s.createJob)
-	e.GET("/v1/jobs", s.listJobs)
-	e.GET("/v1/jobs/:job", s.getJob)
+	get("/v1/jobs", s.listJobs)
+	get("/v1/jobs/:job", s.getJob)
 	e.DELETE("/v1/jobs/:job", s.deleteJob)
 	e.POST("/v1/jobs/:job/stop", s.stopJob)
 	e.POST("/v1/jobs/:job/cancel", s.cancelJob)
 	e.POST("/v1/jobs/:job/start", s.startJob)
 	e.POST("/v1/jobs/:job/restore", s.restoreJob)
-	e.GET("/v1/jobs/:job/plan", s.getJobPlan)
-	e.GET("/v1/jobs/:job/events", s.listEvents)
-	e.GET("/v1/jobs/:job/attempts", s.listAttempts)
-	e.GET("/v1/jobs/:job/results", s.getResults)
+	get("/v1/jobs/:job/plan", s.getJobPlan)
+	get("/v1/jobs/:job/events", s.listEvents)
+	get("/v1/jobs/:job/attempts", s.listAttempts)
+	get("/v1/jobs/:job/results", s.getResults)
 
 	e.POST("/v1/jobs/:job/checkpoints", s.triggerCheckpoint)
-	e.GET("/v1/jobs/:job/checkpoints", s.listCheckpoints)
-	e.GET("/v1/jobs/:job/checkpoints/summary", s.getCheckpointSummary)
-	e.GET("/v1/jobs/:job/checkpoints/:id", s.getCheckpoint)
+	get("/v1/jobs/:job/checkpoints", s.listCheckpoints)
+	get("/v1/jobs/:job/checkpoints/summary", s.getCheckpointSummary)
+	get("/v1/jobs/:job/checkpoints/:id", s.getCheckpoint)
 	e.POST("/v1/jobs/:job/savepoints", s.triggerSavepoint)
-	e.GET("/v1/savepoints", s.listSavepoints)
-	e.GET("/v1/savepoints/:name", s.getSavepoint)
+	get("/v1/savepoints", s.listSavepoints)
+	get("/v1/savepoints/:name", s.getSavepoint)
 	e.DELETE("/v1/savepoints/:name", s.deleteSavepoint)
 
 	e.POST("/v1/plan", s.plan)
 	e.POST("/v1/tables", s.createTable)
-	e.GET("/v1/tables", s.listTables)
-	e.GET("/v1/tables/:name", s.getTable)
+	get("/v1/tables", s.listTables)
+	get("/v1/tables/:name", s.getTable)
 	e.DELETE("/v1/tables/:name", s.dropTable)
 
-	e.GET("/v1/events", s.streamJobs)
-	e.GET("/v1/workers", s.listWorkers)
-	e.GET("/v1/cluster", s.getCluster)
-	e.GET("/healthz", s.getHealth)
-	e.GET("/readyz", s.getReady)
-	e.GET("/openapi.json", s.getDocument)
-	e.GET("/docs", s.getDocs)
-	e.GET("/docs/:file", s.getDocsFile)
+	get("/v1/events", s.streamJobs)
+	get("/v1/workers", s.listWorkers)
+	get("/v1/cluster", s.getCluster)
+	get("/healthz", s.getHealth)
+	get("/readyz", s.getReady)
+	get("/openapi.json", s.getDocument)
+	get("/docs", s.getDocs)
+	get("/docs/:file", s.getDocsFile)
 }
 
 // ServeHTTP serves one request.

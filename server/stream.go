@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -44,7 +45,9 @@ func newStream(c echo.Context) *stream {
 	c.Response().WriteHeader(http.StatusOK)
 	s := &stream{w: c.Response(), ctl: http.NewResponseController(c.Response().Writer)}
 	s.buf.WriteString(": weir\n\n")
-	s.err = s.flush()
+	if s.err = s.flush(); c.Request().Method == http.MethodHead {
+		s.err = io.EOF // there is nothing but the header
+	}
 	return s
 }
 

@@ -211,8 +211,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show a job's history, oldest first, or follow it
-         * @description With Accept: text/event-stream the answer is a stream of events named after their kind; an event's id is its seq and may be given as Last-Event-ID.
+         * Show a job's history, or follow it
+         * @description With Accept: text/event-stream the answer is a stream of events, oldest first, named after their kind; an event's id is its seq and may be given as Last-Event-ID.
          */
         get: operations["getV1JobsJobEvents"];
         put?: never;
@@ -630,7 +630,7 @@ export interface components {
         };
         EventList: {
             events: components["schemas"]["Event"][];
-            /** @description after, for the next page; absent: this is the last */
+            /** @description after (with order=desc: before) of the next page; absent: this is the last */
             next?: number;
         };
         Failure: {
@@ -1411,8 +1411,12 @@ export interface operations {
     getV1JobsJobEvents: {
         parameters: {
             query?: {
+                /** @description asc: oldest first; desc: newest first */
+                order?: "asc" | "desc";
                 /** @description only events after this seq */
                 after?: number;
+                /** @description only events before this seq; with order=desc */
+                before?: number;
                 /** @description events per page */
                 limit?: number;
             };

@@ -1,11 +1,19 @@
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { type Event, get, type Job, jobPath } from "../api/client";
 import { Notice } from "../parts/notice";
 import { When } from "../parts/time";
 
-/** JobEvents is the job's life as a readable list, newest first. */
+const shown = 500;
+
+/** JobEvents is the job's life as a readable list, newest first; a long one is shown as far as asked for. */
 export function JobEvents({ job }: { job: Job }) {
-  const query = useQuery({ queryKey: ["events", job.name], queryFn: () => get<{ events: Event[] }>(jobPath(job.name, "/events?limit=1000")) });
+  const [limit, setLimit] = useState(shown);
+  const query = useQuery({
+    queryKey: ["events", job.name, limit],
+    queryFn: () => get<{ events: Event[]; next?: number }>(jobPath(job.name, `/events?order=desc&limit=${limit}`)),
+    placeholderData: keepPreviousData,
+  });
   if (!query.data) return query.isPending ? <p className="answer">Reading…</p> : <Notice error={query.error} />;
   return (
     <div className="panel scroll">
@@ -19,7 +27,7 @@ export function JobEvents({ job }: { job: Job }) {
           </tr>
         </thead>
         <tbody>
-          {[...query.data.events].reverse().map((e) => (
+          {query.data.events.map((e) => (
             <tr key={e.seq}>
               <td>
                 <When at={e.at} />
@@ -31,6 +39,11 @@ export function JobEvents({ job }: { job: Job }) {
           ))}
         </tbody>
       </table>
+      {query.data.next !== undefined && limit < 10_000 && (
+        <button className="link" onClick={() => setLimit(Math.min(limit * 2, 10_000))}>
+          Show older events
+        </button>
+      )}
     </div>
   );
 }
