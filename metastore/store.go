@@ -121,7 +121,7 @@ func connect(ctx context.Context, url string, o Options) (database, error) {
 	case "sqlite":
 		db, err = openSQLite(rest, o)
 	default:
-		return database{}, fmt.Errorf("%w: metastore %q: want postgres://USER@HOST/DATABASE or sqlite:PATH", weir.ErrInvalid, scheme+":…")
+		return database{}, fmt.Errorf("%w: the metastore's URL begins with neither postgres:// nor sqlite:, want postgres://USER@HOST/DATABASE or sqlite:PATH", weir.ErrInvalid)
 	}
 	if err != nil {
 		return database{}, err

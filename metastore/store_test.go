@@ -87,6 +87,21 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
+// TestPasswordsAreNotShown: an error names where the metastore was looked for, never
+// the password.
+func TestPasswordsAreNotShown(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"postgres://u:S3cr@127.0.0.1:1/db", "postgres://u:S3cr%40t@127.0.0.1:1/db", "postgres://u@127.0.0.1:1/db?password=S3cr", "postgres://u:S3cr@127.0.0.1:bad/db",
+		"postgres://u:S3cr%zz@127.0.0.1/db", "postgres://u:S3cr@[::1/db", "postgres://u:S3cr x@h/db", "postgres://u:S3cr@127.0.0.1:1/db?sslmode=x", "postgres://u:S3@cr@127.0.0.1:1/db",
+		"mysql://u:S3cr@127.0.0.1/db", "host=127.0.0.1 password=S3cr", "host=a password=S3cr:t",
+	} {
+		if _, err := metastore.Open(t.Context(), url, metastore.Options{}); err == nil || strings.Contains(err.Error(), "S3") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -78,7 +79,7 @@ func (s *Server) fail(err error, c echo.Context) {
 	p := problemOf(err, r.Method)
 	p.nameFields(err)
 	if p.Status >= 500 {
-		s.deps.Logger.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", p.Status, "err", err)
+		s.deps.Logger.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", p.Status, "err", withoutURL(err))
 	}
 	writeProblem(c.Response(), p)
 }
@@ -149,6 +150,17 @@ func said(err, sentinel error) string {
 func unreachable(err error) bool {
 	var ne net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &ne)
+}
+
+// withoutURL is what the log says of an error: a URL that could not be read or reached
+// is left out of it, as it may hold a password.
+func withoutURL(err error) string {
+	text := err.Error()
+	var u *url.Error
+	if errors.As(err, &u) && u.URL != "" {
+		text = strings.ReplaceAll(text, u.Error(), u.Op+": "+u.Err.Error())
+	}
+	return text
 }
 
 func scriptProblem(e *planner.Error) Problem {

@@ -85,6 +85,7 @@ type api struct {
 	store *metastore.Store
 	fake  *fake
 	log   *syncBuffer
+	probe func(ctx context.Context) error // nil: the metastore's
 	http.Handler
 }
 
@@ -134,8 +135,13 @@ func newAPI(t testing.TB) *api {
 			}
 			return fmt.Errorf("path %s is outside of the folders of --files", path)
 		},
-		Probes: []server.Probe{{Name: "metastore", Check: store.Ping}},
-		Poll:   5 * time.Millisecond,
+		Probes: []server.Probe{{Name: "metastore", Check: func(ctx context.Context) error {
+			if a.probe != nil {
+				return a.probe(ctx)
+			}
+			return store.Ping(ctx)
+		}}},
+		Poll: 5 * time.Millisecond,
 		Files: fstest.MapFS{
 			"index.html":                   {Data: []byte("<!doctype html>dashboard")},
 			"assets/main-abc.js":           {Data: []byte("run()")},

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +136,26 @@ func TestUnavailable(t *testing.T) {
 		t.Errorf("detail: %s", p.Detail)
 	}
 	call[server.Health](t, a, "GET", "/healthz", nil, 200)
+}
+
+// TestSecretsAreNotAnswered: what a dependency says of itself may hold its URL.
+func TestSecretsAreNotAnswered(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	secret := &url.Error{Op: "parse", URL: "postgres://u:S3cr@host/db", Err: errWant}
+	a.probe = func(context.Context) error { return secret }
+	a.fake.results = func(job.ResultQuery) (*job.ResultPage, error) { return nil, fmt.Errorf("read: %w", secret) }
+	a.newJob(t, "a")
+	for path, status := range map[string]int{"/readyz": 503, "/v1/cluster": 200, "/v1/jobs/a/results": 503} {
+		res := a.serve(t, httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost"+path, nil))
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != status || bytes.Contains(body, []byte("S3cr")) || bytes.Contains(body, []byte("host")) {
+			t.Errorf("%s: %s, %v\n%s", path, res.Status, err, body)
+		}
+	}
+	if log := a.log.String(); strings.Contains(log, "S3cr") || !strings.Contains(log, errWant.Error()) {
+		t.Errorf("the log: %s", log)
+	}
 }
 
 func TestPanicShowsNothing(t *testing.T) {

@@ -87,7 +87,7 @@ func (s *Server) dependencies(ctx context.Context) (list []Dependency, healthy b
 		d := Dependency{Name: p.Name, Healthy: true}
 		pctx, cancel := context.WithTimeout(ctx, probeWithin)
 		if err := p.Check(pctx); err != nil {
-			s.deps.Logger.Warn("dependency not healthy", "dependency", p.Name, "err", err)
+			s.deps.Logger.Warn("dependency not healthy", "dependency", p.Name, "err", withoutURL(err))
 			d.Healthy, d.Detail, healthy = false, "cannot be reached; the server's log says why", false
 		}
 		cancel()

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -57,6 +58,10 @@ func connect(ctx context.Context, opts Options, role string) (*link, error) {
 	l := &link{alertC: make(chan struct{}, 1)}
 	l.settle()
 	nc, err := nats.Connect(opts.URL, l.options(opts.Name+" "+role, opts.Log.With("conn", role))...)
+	var malformed *url.Error // it repeats the URL, with its password
+	if errors.As(err, &malformed) {
+		return nil, fmt.Errorf("connect to NATS at %s: this is no URL: want nats://HOST:PORT, several with commas", redacted(opts.URL))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS at %s: %w; is it running, and is the URL right?", redacted(opts.URL), err)
 	}
@@ -83,7 +88,7 @@ func (l *link) options(name string, log *slog.Logger) []nats.Option {
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) {
 			l.flip()
-			log.Info("nats connection is back", "url", c.ConnectedUrlRedacted())
+			log.Info("nats connection is back", "address", c.ConnectedAddr())
 		}),
 		nats.DiscoveredServersHandler(func(*nats.Conn) { l.settle() }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
@@ -105,12 +110,17 @@ func (l *link) flip() {
 	wake(l.alertC)
 }
 
-// redacted hides passwords in a list of URLs.
+// redacted leaves out of a list of URLs who the user is: a password, or a token. It
+// need not parse.
 func redacted(urls string) string {
 	all := strings.Split(urls, ",")
 	for i, one := range all {
-		if u, err := url.Parse(strings.TrimSpace(one)); err == nil {
-			all[i] = u.Redacted()
+		if at := strings.LastIndex(one, "@"); at >= 0 {
+			scheme, _, ok := strings.Cut(one[:at], "://")
+			if !ok {
+				scheme = "nats"
+			}
+			all[i] = strings.TrimSpace(scheme) + "://" + one[at+1:]
 		}
 	}
 	return strings.Join(all, ",")

@@ -284,8 +284,22 @@ func TestNoNATS(t *testing.T) {
 		t.Errorf("remote channel without NATS: %v", err)
 	}
 	_, err = transport.OpenNetwork(t.Context(), transport.Options{URL: "nats://me:secret@127.0.0.1:1", Name: "test"})
-	if err == nil || !strings.Contains(err.Error(), "connect to NATS at nats://me:xxxxx@127.0.0.1:1: ") || strings.Contains(err.Error(), "secret") {
+	if err == nil || !strings.Contains(err.Error(), "connect to NATS at nats://127.0.0.1:1: ") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestPasswordsAreNotShown: an error names where NATS was looked for, never as whom.
+func TestPasswordsAreNotShown(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"nats://u:S3cr@127.0.0.1:1", "nats://u:S3cr%40t@127.0.0.1:1", "nats://S3cr@127.0.0.1:1", "u:S3cr@127.0.0.1:1", "nats://a@127.0.0.1:1, nats://u:S3cr@127.0.0.1:2",
+		"nats://u:S3cr@127.0.0.1:bad", "nats://u:S3cr%zz@127.0.0.1:1", "nats://u:S3cr@[::1", "nats://u:S3cr x@127.0.0.1:1", "nats://u:S3@cr@127.0.0.1:1",
+	} {
+		_, err := transport.OpenControl(t.Context(), transport.Options{URL: url, Name: "test"})
+		if err == nil || strings.Contains(err.Error(), "S3") || !strings.Contains(err.Error(), "nats://") {
+			t.Errorf("%s: %v", url, err)
+		}
 	}
 }
 

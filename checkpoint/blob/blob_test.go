@@ -64,11 +64,11 @@ func TestOpen(t *testing.T) {
 		{"file://relative", weir.ErrInvalid, "not absolute"},
 		{"file://", weir.ErrInvalid, "not absolute"},
 		{dir, weir.ErrInvalid, "no URL"},
-		{"s3://bucket", weir.ErrInvalid, "s3 is not supported by this version"},
+		{"s3://key:S3cr@bucket", weir.ErrInvalid, "s3 is not supported by this version"},
 		{"ftp://host", weir.ErrInvalid, `scheme "ftp" is unknown`},
 	} {
 		_, err := blob.Open(c.url)
-		if err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) || strings.ContainsAny(err.Error(), "\n@") {
 			t.Errorf("%s: %v; want %q", c.url, err, c.says)
 		}
 	}

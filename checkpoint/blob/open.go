@@ -22,7 +22,7 @@ func Open(url string) (Store, error) {
 		}
 		return OpenFolder(rest)
 	case "s3", "gs", "azblob":
-		return nil, fmt.Errorf("%w: storage %q: %s is not supported by this version; give file:///DIR", weir.ErrInvalid, url, scheme)
+		return nil, fmt.Errorf("%w: storage %s://…: %s is not supported by this version; give file:///DIR", weir.ErrInvalid, scheme, scheme)
 	}
-	return nil, fmt.Errorf("%w: storage %q: scheme %q is unknown; give file:///DIR", weir.ErrInvalid, url, scheme)
+	return nil, fmt.Errorf("%w: storage: scheme %q is unknown; give file:///DIR", weir.ErrInvalid, scheme)
 }
