@@ -15,6 +15,10 @@ page.on("pageerror", (e) => faults.push(String(e)));
 page.on("console", (m) => {
   if (m.type() === "error" && !m.text().includes("ERR_INCOMPLETE_CHUNKED") && !/status of (4|5)\d\d/.test(m.text())) faults.push(m.text());
 });
+page.on("dialog", (d) => {
+  faults.push(`a script ran: ${d.message()}`);
+  d.dismiss();
+});
 const shot = async (name) => {
   if (shots) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true });
 };
@@ -114,6 +118,29 @@ await step("every page stands in both themes and on a small screen", async () =>
   assert.ok(wide <= 380, `the page is ${wide} px wide on a screen of 380`);
   await shot("job-small");
   await page.setViewportSize({ width: 1280, height: 900 });
+});
+
+await step("markup that strangers put into a job is text", async () => {
+  const markup = "<img src=x onerror=alert(1)></script>";
+  const sql = `-- ${markup}\nCREATE TABLE m (k STRING) WITH ('connector' = 'datagen', 'rows-per-second' = '100', 'fields.k.values' = '${markup}');\nSELECT k, COUNT(*) AS \`${markup}\` FROM m GROUP BY k`;
+  const status = await page.evaluate(async (sql) => (await fetch("/v1/jobs", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ name: "marked", sql }) })).status, sql);
+  assert.equal(status, 201);
+  await page.goto(`${url}/jobs/marked`);
+  const table = page.getByRole("table", { name: "Result" });
+  await table.getByRole("cell", { name: markup }).waitFor();
+  await table.getByRole("columnheader", { name: markup }).waitFor();
+  for (const tab of await page.getByRole("tab").all()) {
+    await tab.click();
+    await page.waitForLoadState("networkidle", { timeout: 500 }).catch(() => {});
+    assert.equal(await page.locator("img[src=x]").count(), 0, "markup became an element");
+  }
+  await shot("job-markup");
+});
+
+await step("a path that is nowhere is a page that says so", async () => {
+  const answer = await page.goto(`${url}/nowhere`);
+  assert.equal(answer.status(), 404);
+  await text("There is no such page").waitFor();
 });
 
 await step("Swagger's Try it out works", async () => {
