@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -184,6 +185,50 @@ func TestRunMetastoreBehind(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		r.want("objects", r.objects(), before)
+		r.cancel()
+	})
+}
+
+// TestRunMetastoreBehindLate: checkpoints complete while storage is still being listed.
+// What collection had in mind for then is not done once the metastore is known to be behind.
+func TestRunMetastoreBehindLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, false, checkpoint.Options{NumRetained: 1})
+		listed := make(chan struct{})
+		r.fault(func(c blob.Call) blob.Fault {
+			if c.Verb == "List" {
+				return blob.Fault{Wait: listed}
+			}
+			return blob.Fault{}
+		})
+		m := checkpoint.Manifest{Version: checkpoint.ManifestVersion, Job: fence.Job, Checkpoint: 9}
+		data, err := m.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.blobs.Put(t.Context(), checkpoint.ManifestKey(fence.Job, 9), bytes.NewReader(data)); err != nil {
+			t.Fatal(err)
+		}
+		r.start()
+		for range 2 {
+			id, err := r.runner.Checkpoint(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.runner.Wait(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := r.objects()
+		close(listed)
+		err = <-r.endC
+		var failure *checkpoint.AttemptFailure
+		if !errors.As(err, &failure) || failure.Failure.Reason != checkpoint.ReasonMetastoreBack {
+			t.Errorf("%v", err)
+		}
+		r.want("objects", r.objects(), before)
+		r.want("rows", r.rows(), []string{"1 checkpoint completed", "2 checkpoint completed"})
 		r.cancel()
 	})
 }

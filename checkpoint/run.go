@@ -162,10 +162,12 @@ func (r *Runner) Run(ctx context.Context) error {
 
 // mayLeave reports whether the attempt may still give up its pending checkpoint:
 // neither where a newer owner exists, nor where the metastore is behind.
-func mayLeave(exit error) bool {
+func mayLeave(exit error) bool { return !behind(exit) && !errors.Is(exit, weir.ErrStale) }
+
+// behind reports whether storage knows more than the metastore.
+func behind(exit error) bool {
 	var failure *AttemptFailure
-	behind := errors.As(exit, &failure) && failure.Failure.Reason == ReasonMetastoreBack
-	return !behind && !errors.Is(exit, weir.ErrStale)
+	return errors.As(exit, &failure) && failure.Failure.Reason == ReasonMetastoreBack
 }
 
 // loop feeds the machine until ctx ends or the attempt's checkpoints have.
@@ -175,7 +177,7 @@ func (r *Runner) loop(ctx context.Context) {
 	var drained <-chan time.Time
 	for {
 		if r.exit != nil {
-			if r.busy == 0 {
+			if r.busy == 0 || behind(r.exit) { // then nothing in hand may delete any more
 				return
 			}
 			if drained == nil {
