@@ -256,6 +256,39 @@ func TestRestoredCommit(t *testing.T) {
 	}
 }
 
+// A sink that ends between its marker and letting go of the sealed file leaves both.
+// Whoever restores the segment does not publish it again after a reader took it away.
+func TestMarkedSegmentStaysAway(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	first := open(t, setupOf(numbers("csv", dir), dir, 1, 0, 1))
+	process(t, first, ints(1))
+	list := snapshot(t, first, 5)
+	if err := first.folder.publish(&first.segments[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.folder.mark(first.segments); err != nil {
+		t.Fatal(err)
+	}
+	part := filepath.Join(dir, "part-0123456789ab-sink_out-0-5.csv")
+	restore := func(attempt int64) *filesystem {
+		setup := setupOf(numbers("csv", dir), dir, attempt, 0, 1)
+		setup.Restored, setup.List = true, list
+		return open(t, setup)
+	}
+	if err := os.Rename(part, filepath.Join(dir, "taken")); err != nil {
+		t.Fatal(err)
+	}
+	second := restore(2)
+	commit(t, second, 5)
+	if got := visible(t, dir); !slices.Equal(got, []string{"taken"}) {
+		t.Errorf("a file that was taken away came back: %v", got)
+	}
+	if second.Pending() || len(names(t, dir)) != 2 {
+		t.Errorf("left: %v", names(t, dir))
+	}
+}
+
 func TestDamagedSegment(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)

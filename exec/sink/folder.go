@@ -141,7 +141,7 @@ func (f *folder) publish(s *segment) error {
 	case err == nil && info.Size() != s.Bytes:
 		return fmt.Errorf("%v: %s has %d bytes instead of %d: it was damaged", s, temp, info.Size(), s.Bytes)
 	case err == nil:
-		err = f.root.Link(s.Temp, s.Final)
+		err = f.link(s)
 	}
 	switch {
 	case err == nil:
@@ -158,6 +158,19 @@ func (f *folder) publish(s *segment) error {
 		return fmt.Errorf("%w: %v: its rows are lost: neither %s nor %s exists", weir.ErrNotFound, s, temp, final)
 	}
 	return fmt.Errorf("%v: publish %s as %s: %w", s, temp, final, err)
+}
+
+// link publishes a sealed segment, unless its own marker says that this has been done: a
+// sink may have ended before it let go of the sealed file, and a reader may have moved
+// the published one away since. A higher marker says nothing here: until all sinks have
+// confirmed a commit, the files of others may be ahead.
+func (f *folder) link(s *segment) error {
+	if _, err := f.root.Lstat(markerName(markerPrefix(s.Job, s.Operator, s.Subtask), s.Barrier)); err == nil {
+		if _, err := f.root.Lstat(s.Final); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return f.root.Link(s.Temp, s.Final)
 }
 
 // verify checks that the published file is the segment.
