@@ -218,16 +218,16 @@ func (s *Server) getCheckpoint(c echo.Context) error {
 	if err := query(c).done(); err != nil {
 		return err
 	}
-	id, err := strconv.ParseInt(param(c, "id"), 10, 64)
-	if err != nil || id < 1 {
-		return refuse(http.StatusBadRequest, "checkpoints have numbers from 1, "+quoted(param(c, "id"))+" is none")
+	id, err := checkpointID(c)
+	if err != nil {
+		return err
 	}
 	ctx := c.Request().Context()
 	j, err := s.deps.Service.Get(ctx, param(c, "job"))
 	if err != nil {
 		return err
 	}
-	r, err := s.deps.History.CheckpointByID(ctx, j.ID, weir.CheckpointID(id))
+	r, err := s.deps.History.CheckpointByID(ctx, j.ID, id)
 	if err != nil {
 		return err
 	}
@@ -236,6 +236,45 @@ func (s *Server) getCheckpoint(c echo.Context) error {
 		return err
 	}
 	return c.JSON(http.StatusOK, detail)
+}
+
+// checkpointID reads the number in the path.
+func checkpointID(c echo.Context) (weir.CheckpointID, error) {
+	id, err := strconv.ParseInt(param(c, "id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, refuse(http.StatusBadRequest, "checkpoints have numbers from 1, "+quoted(param(c, "id"))+" is none")
+	}
+	return weir.CheckpointID(id), nil
+}
+
+// cancelCheckpoint gives a pending checkpoint up.
+//
+//	@Summary		Cancel a pending checkpoint or savepoint
+//	@Description	The answer is 200 with the aborted checkpoint, or 202 where its end takes long. One that is not pending stays as it is: 409.
+//	@Tags			checkpoints
+//	@Produce		json
+//	@Param			job	path		string	true	"id or name"
+//	@Param			id	path		int		true	"number of the checkpoint"
+//	@Success		200	{object}	Checkpoint
+//	@Success		202	{object}	Checkpoint
+//	@Router			/v1/jobs/{job}/checkpoints/{id} [delete]
+func (s *Server) cancelCheckpoint(c echo.Context) error {
+	if err := query(c).done(); err != nil {
+		return err
+	}
+	id, err := checkpointID(c)
+	if err != nil {
+		return err
+	}
+	r, err := s.deps.Service.CancelCheckpoint(c.Request().Context(), param(c, "job"), id)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if r.Status == checkpoint.StatusPending {
+		status = http.StatusAccepted
+	}
+	return c.JSON(status, viewCheckpoint(r))
 }
 
 // A CheckpointSummary counts a job's newest checkpoints and measures the completed ones.

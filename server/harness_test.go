@@ -37,6 +37,7 @@ import (
 type fake struct {
 	*job.Service
 	trigger func(ctx context.Context, name string, savepoint bool, wait time.Duration) (checkpoint.Record, error)
+	cancel  func(id weir.CheckpointID) (checkpoint.Record, error)
 	results func(q job.ResultQuery) (*job.ResultPage, error)
 	changes func(ctx context.Context, cursor string) (*job.ChangePage, error)
 	workers []job.Worker
@@ -55,6 +56,13 @@ func (f *fake) TriggerSavepoint(ctx context.Context, idOrName, name string, wait
 		return f.Service.TriggerSavepoint(ctx, idOrName, name, wait)
 	}
 	return f.trigger(ctx, name, true, wait)
+}
+
+func (f *fake) CancelCheckpoint(ctx context.Context, idOrName string, id weir.CheckpointID) (checkpoint.Record, error) {
+	if f.cancel == nil {
+		return f.Service.CancelCheckpoint(ctx, idOrName, id)
+	}
+	return f.cancel(id)
 }
 
 func (f *fake) Results(ctx context.Context, idOrName string, q job.ResultQuery) (*job.ResultPage, error) {

@@ -53,6 +53,7 @@ type Reads interface {
 type Snapshots interface {
 	TriggerCheckpoint(ctx context.Context, idOrName string, wait time.Duration) (checkpoint.Record, error)
 	TriggerSavepoint(ctx context.Context, idOrName, name string, wait time.Duration) (checkpoint.Record, error)
+	CancelCheckpoint(ctx context.Context, idOrName string, id weir.CheckpointID) (checkpoint.Record, error)
 	DeleteSavepoint(ctx context.Context, name string) error
 }
 
@@ -162,6 +163,7 @@ func (s *Server) routes(e *echo.Echo) {
 	get("/v1/jobs/:job/checkpoints", s.listCheckpoints)
 	get("/v1/jobs/:job/checkpoints/summary", s.getCheckpointSummary)
 	get("/v1/jobs/:job/checkpoints/:id", s.getCheckpoint)
+	e.DELETE("/v1/jobs/:job/checkpoints/:id", s.cancelCheckpoint)
 	e.POST("/v1/jobs/:job/savepoints", s.triggerSavepoint)
 	get("/v1/savepoints", s.listSavepoints)
 	get("/v1/savepoints/:name", s.getSavepoint)

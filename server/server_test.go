@@ -101,6 +101,20 @@ func TestTriggers(t *testing.T) {
 	call[server.Problem](t, a, "POST", "/v1/jobs/a/savepoints", map[string]string{"name": "a b"}, 400)
 }
 
+func TestCancelCheckpoint(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.newJob(t, "a")
+	for status, want := range map[checkpoint.Status]int{checkpoint.StatusAborted: 200, checkpoint.StatusPending: 202} {
+		a.fake.cancel = func(id weir.CheckpointID) (checkpoint.Record, error) {
+			return checkpoint.Record{ID: id, Type: checkpoint.TypeCheckpoint, Status: status, TriggeredAt: when}, nil
+		}
+		if c := call[server.Checkpoint](t, a, "DELETE", "/v1/jobs/a/checkpoints/4", nil, want); c.ID != 4 || c.Status != string(status) {
+			t.Errorf("canceled: %+v", c)
+		}
+	}
+}
+
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -23,6 +23,8 @@ const (
 	KindChanges    = "changes"
 	KindRead       = "read"
 	KindCheckpoint = "checkpoint" // between servers: trigger at the holder of the lease
+	// KindCancelCheckpoint has a pending checkpoint given up there.
+	KindCancelCheckpoint = "cancel_checkpoint"
 )
 
 // A Header begins every message.

@@ -231,7 +231,7 @@ func (d *driver) save(ctx context.Context, name string) {
 	}
 }
 
-// trigger begins a checkpoint or savepoint and returns its id. Right after the job
+// trigger begins a checkpoint or savepoint, or cancels one, and returns its id. Right after the job
 // became RUNNING its coordinator may still be about to start.
 func (d *driver) trigger(ctx context.Context, req triggerRequest) (weir.CheckpointID, error) {
 	var run *coordination
@@ -246,7 +246,10 @@ func (d *driver) trigger(ctx context.Context, req triggerRequest) (weir.Checkpoi
 	if err != nil {
 		return 0, fmt.Errorf("%w: job %s is between two attempts: try again", weir.ErrConflict, d.id)
 	}
-	if req.Savepoint {
+	switch {
+	case req.Cancel != 0:
+		return req.Cancel, run.runner.Cancel(ctx, req.Cancel)
+	case req.Savepoint:
 		return run.runner.Savepoint(ctx, req.Name, false)
 	}
 	return run.runner.Checkpoint(ctx)

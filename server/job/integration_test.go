@@ -536,6 +536,47 @@ func TestTriggerAtOtherServer(t *testing.T) {
 	finished(t, c, s2, "counts")
 }
 
+// A checkpoint that hangs is given up at any server; the job counts on and takes others.
+func TestCancelCheckpoint(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s1 := c.Server("s1")
+	c.Worker("w1", 4)
+	submit(t, c, s1, "counts", slowly(counts))
+	c.Await(s1, "counts", weir.StatusRunning)
+	s2 := c.Server("s2")
+	ctx := context.Background()
+	c.Until("the holder is known", func(ctx context.Context) bool {
+		_, err := s2.TriggerCheckpoint(ctx, "counts", 10*time.Second)
+		return !errors.Is(err, job.ErrUnavailable)
+	})
+	lost := func(kind string) bool { return kind == deploy.KindTrigger }
+	c.Lose.Store(&lost)
+	var pending checkpoint.Record
+	c.Until("one cannot end", func(ctx context.Context) bool {
+		var err error
+		pending, err = s1.TriggerSavepoint(ctx, "counts", "hangs", 0)
+		return err == nil && pending.Status == checkpoint.StatusPending
+	})
+	for _, s := range []*job.Service{s2, s1} {
+		r, err := s.CancelCheckpoint(ctx, "counts", pending.ID)
+		switch {
+		case s == s2 && (err != nil || r.Status != checkpoint.StatusAborted || r.Failure == nil || r.Failure.Reason != checkpoint.ReasonCanceled):
+			t.Errorf("canceled: %+v, %v", r, err)
+		case s == s1 && (!errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), "aborted")):
+			t.Errorf("a second time: %v", err)
+		}
+	}
+	if _, err := s1.CancelCheckpoint(ctx, "counts", 999); !errors.Is(err, weir.ErrNotFound) {
+		t.Errorf("one that is not: %v", err)
+	}
+	c.Lose.Store(nil)
+	if r, err := s2.TriggerSavepoint(ctx, "counts", "hangs", 10*time.Second); err != nil || r.Status != checkpoint.StatusCompleted {
+		t.Errorf("the next one, by the same name: %+v, %v", r, err)
+	}
+	finished(t, c, s1, "counts")
+}
+
 func TestCancelDeletesCheckpoints(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)

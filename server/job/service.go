@@ -99,6 +99,12 @@ func (s *Service) TriggerSavepoint(ctx context.Context, idOrName, name string, w
 	return s.trigger(ctx, idOrName, triggerRequest{Savepoint: true, Name: name, Wait: wait})
 }
 
+// CancelCheckpoint gives a pending checkpoint or savepoint up and returns its record,
+// aborted unless it takes long; one that is not pending is weir.ErrConflict.
+func (s *Service) CancelCheckpoint(ctx context.Context, idOrName string, id weir.CheckpointID) (checkpoint.Record, error) {
+	return s.cancelCheckpoint(ctx, idOrName, id)
+}
+
 // Workers lists the workers heard of, by id.
 func (s *Service) Workers(ctx context.Context) ([]Worker, error) {
 	return s.workers(ctx)

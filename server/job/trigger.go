@@ -12,13 +12,22 @@ import (
 	"weir/exec/deploy"
 )
 
-// A triggerRequest asks for a checkpoint or savepoint; between servers it is JSON.
+// A triggerRequest asks for a checkpoint or savepoint, or for the end of a pending one;
+// between servers it is JSON.
 type triggerRequest struct {
 	deploy.Header
-	Job       weir.JobID    `json:"job"`
-	Savepoint bool          `json:"savepoint,omitempty"`
-	Name      string        `json:"name,omitempty"`
-	Wait      time.Duration `json:"-"`
+	Job       weir.JobID        `json:"job"`
+	Savepoint bool              `json:"savepoint,omitempty"`
+	Name      string            `json:"name,omitempty"`
+	Cancel    weir.CheckpointID `json:"cancel,omitempty"` // the one to give up; 0: begin one
+	Wait      time.Duration     `json:"-"`
+}
+
+func (r triggerRequest) kind() string {
+	if r.Cancel != 0 {
+		return deploy.KindCancelCheckpoint
+	}
+	return deploy.KindCheckpoint
 }
 
 // A triggered answers a triggerRequest.
@@ -105,7 +114,32 @@ func (s *Service) awaitEnd(ctx context.Context, job weir.JobID, id weir.Checkpoi
 	return r, err
 }
 
-// triggerAtHolder begins a checkpoint where the job's coordinator is: here, or at the
+// cancelWithin bounds how long a cancel waits for the end of what it gave up.
+const cancelWithin = 5 * time.Second
+
+// cancelCheckpoint gives a pending checkpoint or savepoint up and returns its record.
+func (s *Service) cancelCheckpoint(ctx context.Context, idOrName string, id weir.CheckpointID) (checkpoint.Record, error) {
+	j, err := s.Get(ctx, idOrName)
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	r, err := s.deps.Store.CheckpointByID(ctx, j.ID, id)
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	if r.Status != checkpoint.StatusPending {
+		return checkpoint.Record{}, fmt.Errorf("%w: checkpoint %d of job %q is %s: only a pending one can be canceled", weir.ErrConflict, id, j.Name, r.Status)
+	}
+	until := s.now().Add(cancelWithin)
+	tctx, cancel := context.WithTimeout(ctx, triggerWithin)
+	defer cancel()
+	if _, err := s.triggerAtHolder(tctx, triggerRequest{Header: deploy.Head(), Job: j.ID, Cancel: id}); err != nil {
+		return checkpoint.Record{}, err
+	}
+	return s.awaitEnd(ctx, j.ID, id, until)
+}
+
+// triggerAtHolder begins or cancels a checkpoint where the job's coordinator is: here, or at the
 // server that holds the lease.
 func (s *Service) triggerAtHolder(ctx context.Context, req triggerRequest) (weir.CheckpointID, error) {
 	s.mu.Lock()
@@ -119,12 +153,12 @@ func (s *Service) triggerAtHolder(ctx context.Context, req triggerRequest) (weir
 	case holder == "":
 		return 0, fmt.Errorf("%w: no server holds the lease yet: try again", ErrUnavailable)
 	}
-	body, err := s.ask(ctx, serverName(holder), deploy.KindCheckpoint, req)
+	body, err := s.ask(ctx, serverName(holder), req.kind(), req)
 	if err != nil && ctx.Err() == nil && !deploy.Refused(err) {
 		return 0, fmt.Errorf("%w: the server that holds the lease does not answer: try again once another one has taken over", ErrUnavailable)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("trigger at server %s, which holds the lease: %w", holder, err)
+		return 0, fmt.Errorf("%s at server %s, which holds the lease: %w", req.kind(), holder, err)
 	}
 	var t triggered
 	if err := deploy.Decode(body, &t); err != nil {
@@ -135,7 +169,7 @@ func (s *Service) triggerAtHolder(ctx context.Context, req triggerRequest) (weir
 
 // command takes a command that another server sent to this one.
 func (s *Service) command(ctx context.Context, kind string, body []byte) ([]byte, error) {
-	if kind != deploy.KindCheckpoint {
+	if kind != deploy.KindCheckpoint && kind != deploy.KindCancelCheckpoint {
 		return deploy.EncodeReply(nil, fmt.Errorf("%w: a server knows no command %q", weir.ErrInvalid, kind)), nil
 	}
 	var req triggerRequest

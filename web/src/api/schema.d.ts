@@ -197,7 +197,11 @@ export interface paths {
         get: operations["getV1JobsJobCheckpointsId"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Cancel a pending checkpoint or savepoint
+         * @description The answer is 200 with the aborted checkpoint, or 202 where its end takes long. One that is not pending stays as it is: 409.
+         */
+        delete: operations["deleteV1JobsJobCheckpointsId"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1395,6 +1399,49 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CheckpointDetail"];
+                };
+            };
+            /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    deleteV1JobsJobCheckpointsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id or name */
+                job: string;
+                /** @description number of the checkpoint */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkpoint"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checkpoint"];
                 };
             };
             /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */
