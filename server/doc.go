@@ -13,9 +13,11 @@
 // Invariants
 //
 //  1. A request that is not understood to the last field changes nothing: unknown
-//     fields and query parameters, trailing data and wrong types are refused by name.
-//  2. GET never changes state.
+//     and repeated fields and query parameters, trailing data and wrong types are
+//     refused by name.
+//  2. GET never changes state; HEAD is GET without the body.
 //  3. Every error is application/problem+json; none shows a stack or another's secret.
+//     Only a browser that errs outside of the API is answered with a page, as 404.
 //  4. A script is planned before its job exists: what SQL refuses leaves no row behind.
 //  5. Requests that a foreign page could have sent, or that came by a foreign name of
 //     this host, are refused.
