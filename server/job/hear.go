@@ -69,7 +69,7 @@ func (s *Service) report(ctx context.Context, _ string, body []byte) ([]byte, er
 		return nil, err
 	}
 	s.mu.Lock()
-	d, loaded := s.mu.jobs[r.Job], s.mu.loaded
+	d, loaded := s.mu.jobs[r.Job], s.decidesLocked()
 	s.mu.Unlock()
 	switch {
 	case d != nil:
@@ -80,6 +80,10 @@ func (s *Service) report(ctx context.Context, _ string, body []byte) ([]byte, er
 	return nil, fmt.Errorf("%w: this server does not hold the lease", weir.ErrConflict)
 }
 
+// decidesLocked reports whether we may say what runs and what is over: a server that
+// hung past the end of its lease still has the drivers of then. s.mu is held.
+func (s *Service) decidesLocked() bool { return s.mu.loaded && s.now().Before(s.mu.until) }
+
 // report takes in what a worker says of a task.
 func (d *driver) report(r deploy.Report) error {
 	d.mu.Lock()
@@ -88,6 +92,9 @@ func (d *driver) report(r deploy.Report) error {
 		d.mu.ended = append(d.mu.ended, *r.Ended)
 	}
 	d.mu.Unlock()
+	if r.Attempt.Number > attempt.Number {
+		return fmt.Errorf("%w: attempt %v of job %s is another server's", weir.ErrConflict, r.Attempt, r.Job)
+	}
 	if r.Attempt != attempt {
 		return fmt.Errorf("%w: attempt %v of job %s is over", weir.ErrStale, r.Attempt, r.Job)
 	}
@@ -117,7 +124,7 @@ func (s *Service) strays() []stray {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []stray
-	if !s.mu.loaded {
+	if !s.decidesLocked() {
 		return nil
 	}
 	for _, w := range s.mu.workers.alive() {

@@ -98,6 +98,7 @@ type Service struct {
 		since    time.Time // when Run began: workers are heard from then on
 		holder   string    // of the lease, as last heard; empty: nobody
 		loaded   bool      // we hold the lease and know every unsettled job
+		until    time.Time // our lease ends; zero: we have none
 		jobs     map[weir.JobID]*driver
 		reserved map[weir.JobID]map[weir.WorkerID]int
 		ended    map[weir.JobID]endedAttempt
@@ -183,6 +184,7 @@ func (s *Service) lead(ctx context.Context) error {
 		case <-timer.C:
 		}
 		apply(m.step(s.now()))
+		s.leased(m)
 		if next := m.next(); next.IsZero() {
 			timer.Stop()
 		} else {
@@ -199,6 +201,15 @@ func (s *Service) lead(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// leased notes until when we may decide.
+func (s *Service) leased(m *leaseMachine) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.until = m.until; m.term == 0 {
+		s.mu.until = time.Time{}
+	}
 }
 
 // askLease asks for the lease once and says how it stands.
