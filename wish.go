@@ -8,6 +8,9 @@ type Wish struct {
 	Parallelism int          // start: 0 keeps it
 	Base        *SnapshotRef // start: nil keeps it; zero: from nothing
 	Then        *Start       // stop: the start that follows it, as a restore asks; nil: none
+	// TakesBack is the savepoint of the stop that this wish takes back: where another
+	// wish has come since, that one stays (ErrConflict). Empty: it replaces any.
+	TakesBack string
 }
 
 // A Start says what an attempt starts from after a stop.

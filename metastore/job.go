@@ -169,6 +169,9 @@ func (s *Store) SetDesired(ctx context.Context, id weir.JobID, from []weir.Statu
 		if !slices.Contains(from, j.Status) {
 			return conflict("job %q is %s: it must be %s", j.Name, j.Status, statusList(from))
 		}
+		if wish.TakesBack != "" && (j.Desired != weir.DesiredStopped || j.StopSavepoint != wish.TakesBack) {
+			return conflict("job %q is not being stopped with savepoint %q any more", j.Name, wish.TakesBack)
+		}
 		if j.Status.Terminal() && wish.Then != nil { // it has ended: nothing to wait for
 			wish = weir.Wish{Desired: weir.DesiredRunning, Parallelism: wish.Then.Parallelism, Base: wish.Then.Base}
 		}

@@ -115,6 +115,14 @@ func jobWish(t *testing.T, s suite) {
 	ok(t, err)
 	j.Desired, j.StopSavepoint = weir.DesiredStopped, "sp"
 	equal(t, got, j)
+	back := weir.Wish{Desired: weir.DesiredRunning, TakesBack: "older"}
+	_, err = s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusCreated}, back)
+	fails(t, err, weir.ErrConflict)
+	back.TakesBack = "sp"
+	got, err = s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusCreated}, back)
+	if err != nil || got.Desired != weir.DesiredRunning || got.StopSavepoint != "" {
+		t.Errorf("the stop is taken back: %+v, %v", got, err)
+	}
 	_, err = s.SetDesired(t.Context(), weir.NewJobID(), []weir.Status{weir.StatusRunning}, weir.Wish{Desired: weir.DesiredStopped})
 	fails(t, err, weir.ErrNotFound)
 }

@@ -219,9 +219,15 @@ func (d *driver) save(ctx context.Context, name string) {
 		}
 		return
 	}
-	r, err := run.runner.Wait(ctx, id)
+	var r checkpoint.Record
+	err = d.insist(ctx, "read savepoint", func() (err error) { // it may be complete: then the job ends
+		r, err = run.runner.Wait(ctx, id)
+		return err
+	})
 	switch {
 	case ctx.Err() != nil:
+	case errors.Is(err, weir.ErrStale):
+		d.post(evStale{attempt})
 	case err != nil:
 		failed(weir.Failure{Reason: checkpoint.ReasonStore, Message: err.Error()})
 	case r.Status != checkpoint.StatusCompleted && r.Failure != nil:

@@ -100,7 +100,7 @@ func (d *driver) run(ctx context.Context) error {
 	defer d.group.Wait() //nolint:errcheck // its goroutines report by events
 	defer cancel()
 	queue, err := d.begin(ctx)
-	if err != nil {
+	if err != nil || d.machine == nil {
 		return err
 	}
 	timer := time.NewTimer(time.Hour)
@@ -155,7 +155,8 @@ func (d *driver) outdated(ev event) (bool, error) {
 	return false, nil
 }
 
-// begin takes the job over from whoever drove it before, and makes its machine.
+// begin takes the job over from whoever drove it before, and makes its machine; one
+// that cannot be read ends as FAILED, without a machine.
 func (d *driver) begin(ctx context.Context) ([]event, error) {
 	j, err := d.s.deps.Store.Job(ctx, string(d.id))
 	if err != nil {
@@ -238,7 +239,7 @@ func (d *driver) do(ctx context.Context, act action) (more []event, done bool, e
 	case actStatus:
 		return nil, false, d.setStatus(ctx, act)
 	case actResume:
-		return nil, false, d.resume(ctx)
+		return nil, false, d.resume(ctx, act.Stop)
 	case actNote:
 		d.note(ctx, act)
 	case actDiscard:
@@ -327,10 +328,11 @@ func (d *driver) setStatus(ctx context.Context, act actStatus) error {
 	return err
 }
 
-// resume takes a stop back whose savepoint failed.
-func (d *driver) resume(ctx context.Context) error {
+// resume takes a stop back whose savepoint failed, unless its user wants something else
+// by now.
+func (d *driver) resume(ctx context.Context, stop string) error {
 	err := d.insist(ctx, "take stop back", func() error {
-		_, err := d.s.deps.Store.SetDesired(ctx, d.id, alive(), Wish{Desired: weir.DesiredRunning})
+		_, err := d.s.deps.Store.SetDesired(ctx, d.id, alive(), Wish{Desired: weir.DesiredRunning, TakesBack: stop})
 		return err
 	})
 	d.resumed = d.s.now()

@@ -100,7 +100,7 @@ type (
 		To      weir.Status
 		Failure *weir.Failure
 	}
-	actResume  struct{}                       // record that the user's stop is over: desired is running
+	actResume  struct{ Stop string }          // record that the user's stop with that savepoint is over: desired is running
 	actDiscard struct{}                       // delete the job's checkpoints
 	actNote    struct{ Kind, Message string } // append to the history
 	actDone    struct{}                       // the machine has no more to do

@@ -160,9 +160,7 @@ func (s *Service) start(ctx context.Context, idOrName string, req StartRequest) 
 	if err := s.checkCommits(ctx, j, req.AbandonOutput); err != nil {
 		return weir.Job{}, err
 	}
-	if chosen.Ref != j.Base {
-		wish.Base = &chosen.Ref
-	}
+	wish.Base = &chosen.Ref // also where it is the job's base: that may be given up just now
 	j, err = s.deps.Store.SetDesired(ctx, j.ID, ended(), wish)
 	if err != nil {
 		return weir.Job{}, err

@@ -326,12 +326,12 @@ func (m *machine) saved(ev evSaved, out *actions) {
 		return
 	}
 	m.phase = phaseRun
+	m.status(weir.StatusRunning, nil, out) // first: it is fenced, a wish is not
 	out.add(actNote{"savepoint", "the stop was given up and the job runs on: its savepoint failed: " + ev.Failure.Message})
 	if m.job.Desired == weir.DesiredStopped {
+		out.add(actResume{m.job.StopSavepoint})
 		m.job.Desired, m.job.StopSavepoint = weir.DesiredRunning, ""
-		out.add(actResume{})
 	}
-	m.status(weir.StatusRunning, nil, out)
 }
 
 func (m *machine) tick(now time.Time, out *actions) {
