@@ -15,6 +15,7 @@ export type Column = Schemas["ResultColumn"];
 export interface Fault {
   line?: number;
   column?: number;
+  field?: string;
   message: string;
   hint?: string;
 }

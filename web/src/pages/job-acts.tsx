@@ -65,7 +65,8 @@ function NamedAct({ job, rest, title, verb, words, onClose }: { job: Job; rest: 
 function Restore({ job, onClose }: { job: Job; onClose: () => void }) {
   const checkpoints = useQuery({ queryKey: ["restorable", job.name], queryFn: () => get<{ checkpoints: Checkpoint[] }>(jobPath(job.name, "/checkpoints?status=completed&limit=50")), refetchInterval: false });
   const savepoints = useQuery({ queryKey: ["savepoints"], queryFn: () => get<{ savepoints: Savepoint[] }>("/v1/savepoints"), refetchInterval: false });
-  const [from, setFrom] = useState("latest");
+  const done = job.status === "FINISHED"; // its latest moment has nothing left to count
+  const [from, setFrom] = useState(done ? "nothing" : "latest");
   const [parallelism, setParallelism] = useState(String(job.parallelism));
   const [duplicate, setDuplicate] = useState(false);
   const body = { from, parallelism: Number(parallelism), ...(duplicate ? { allow_duplicate_output: true } : {}) };
@@ -75,7 +76,7 @@ function Restore({ job, onClose }: { job: Job; onClose: () => void }) {
       <label>
         From
         <select value={from} onChange={(e) => setFrom(e.target.value)}>
-          <option value="latest">latest ({job.base})</option>
+          {!done && <option value="latest">latest ({job.base})</option>}
           {savepoints.data?.savepoints
             .filter((s) => s.job === job.id && s.status === "completed")
             .map((s) => (

@@ -11,6 +11,7 @@ export function Notice({ error, sql }: { error: unknown; sql?: string }) {
           <div key={i}>
             <p>
               {f.line ? `Line ${f.line}, column ${f.column}: ` : ""}
+              {f.field ? `${f.field} ` : ""}
               {f.message}
             </p>
             {f.line && lines[f.line - 1] !== undefined && (
