@@ -12,8 +12,11 @@ import (
 type Query struct {
 	// Limit is the largest number of rows; 0: no limit.
 	Limit int `json:"limit,omitempty"`
-	// OrderBy orders by shown columns; ties, and everything when empty, are ordered by
-	// the encoded row. NULLs are last ascending, first descending.
+	// Bytes bounds the rows' sizes together, but one row always fits; 0: no limit.
+	Bytes int `json:"bytes,omitempty"`
+	// OrderBy orders by shown columns, ties by the row's key. NULLs are last ascending,
+	// first descending. Empty: in an order of the keys' hashes that is the same in every
+	// table, in which a page costs about what it shows; an ordered one reads all rows.
 	OrderBy []Order `json:"order_by,omitempty"`
 	// After skips rows whose Sort is not greater: the Sort of the last row of the page before.
 	After []byte `json:"after,omitempty"`
@@ -40,7 +43,7 @@ type Page struct {
 	Version uint64 `json:"version"`
 	// Full: the rows are the whole table (or its page), not changes.
 	Full bool `json:"full"`
-	// More: Limit left rows out.
+	// More: Limit or Bytes left rows out.
 	More bool `json:"more,omitempty"`
 }
 
@@ -52,6 +55,12 @@ type Row struct {
 	JSON []byte `json:"json"`
 	// Sort orders rows of all subtasks by comparing bytes; empty for changes.
 	Sort []byte `json:"sort,omitempty"`
+}
+
+// Size is about what the row takes in a message, where Sort is in base 64.
+func (r *Row) Size() int {
+	const around = len(`{"op":"+I","row":,"sort":""},`)
+	return around + len(r.JSON) + (len(r.Sort)+2)/3*4
 }
 
 // A Reader is an operator whose state can be read. Read is called on the task's loop.

@@ -320,7 +320,11 @@ func TestReadSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	chain := c.Graph.Chains[1].Operators
-	page, err := op.Snapshot(chain[1], chain[0].Schema, store, q)
+	stored, err := op.OpenStored(chain[1], chain[0].Schema, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := stored.Read(q)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -99,10 +100,10 @@ func (r resultView) print(w io.Writer) error {
 
 // printRows writes the page as one JSON object per line.
 func (r resultView) printRows(w io.Writer) error {
+	out := bufio.NewWriterSize(w, 64<<10)
 	for _, row := range r.Rows {
-		if _, err := fmt.Fprintf(w, "%s\n", row); err != nil {
-			return err
-		}
+		out.Write(row)      //nolint:errcheck // Flush says it
+		out.WriteByte('\n') //nolint:errcheck // Flush says it
 	}
-	return nil
+	return out.Flush()
 }

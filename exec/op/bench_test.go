@@ -83,3 +83,34 @@ func BenchmarkAggregate(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPage reads pages of 10,000 rows of a table of 1 M on the task's loop.
+func BenchmarkPage(b *testing.B) {
+	for _, order := range [][]exec.Order{nil, {{Column: "k", Desc: true}}} {
+		b.Run(fmt.Sprintf("order %v", order), func(b *testing.B) {
+			r := openTestResult(b, 1)
+			for from := range 1000 {
+				rows := batch.New(exec.Layout(oneInt), 1000)
+				for k := range 1000 {
+					rows.Columns[0].AppendInt(int64(1000*from + k))
+					rows.Columns[1].AppendString("abc")
+					rows.EndRow(batch.Insert)
+				}
+				if err := r.Process(rows, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			q := exec.Query{Limit: 10_000, OrderBy: order}
+			b.ReportAllocs()
+			for b.Loop() {
+				page, err := r.Read(q)
+				if err != nil || page.Total != 1_000_000 || len(page.Rows) != 10_000 {
+					b.Fatal(len(page.Rows), err)
+				}
+				if q.After = nil; page.More {
+					q.After = page.Rows[len(page.Rows)-1].Sort
+				}
+			}
+		})
+	}
+}

@@ -72,7 +72,7 @@ func (l *changeLog) since(q exec.Query, v *view) (page exec.Page, ok bool, err e
 			break
 		}
 		c := l.at(version)
-		json, err := v.json(c.row)
+		json, err := v.appendJSON(nil, c.row)
 		if err != nil {
 			return page, false, err
 		}

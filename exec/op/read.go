@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"weir"
@@ -39,22 +40,6 @@ func newView(o plan.Operator, input []plan.Column) (view, error) {
 	return v, nil
 }
 
-// Snapshot reads rows of a result operator from a store restored from one of its
-// snapshots: those of all subtasks for the whole result. input is the schema of what
-// it reads.
-func Snapshot(o plan.Operator, input []plan.Column, store *state.Store, q exec.Query) (exec.Page, error) {
-	if o.Result == nil {
-		return exec.Page{}, fmt.Errorf("%w: %s keeps no result", weir.ErrInvalid, o.Name)
-	}
-	v, err := newView(o, input)
-	if err != nil {
-		return exec.Page{}, err
-	}
-	page, err := v.read(resultTable(store), q)
-	page.Full = true
-	return page, err
-}
-
 // decode reads an encoded row into the scratch row.
 func (v *view) decode(row []byte) error {
 	for i := range v.row {
@@ -64,12 +49,11 @@ func (v *view) decode(row []byte) error {
 	return err
 }
 
-// json gives an encoded row as an object of the shown columns.
-func (v *view) json(row []byte) ([]byte, error) {
+// appendJSON appends an encoded row as an object of the shown columns.
+func (v *view) appendJSON(dst, row []byte) ([]byte, error) {
 	if err := v.decode(row); err != nil {
 		return nil, err
 	}
-	dst := make([]byte, 0, 32+len(row)+16*len(v.show))
 	dst = append(dst, '{')
 	for i, c := range v.show {
 		if i > 0 {
@@ -79,6 +63,110 @@ func (v *view) json(row []byte) ([]byte, error) {
 		dst = exec.AppendJSON(dst, v.schema[c].Type, &v.row[c], 0)
 	}
 	return append(dst, '}'), nil
+}
+
+// read gives the page of the table that q asks for, but for its total.
+func (v *view) read(t *state.Table, q exec.Query) (exec.Page, error) {
+	order, err := v.order(q.OrderBy)
+	if err != nil {
+		return exec.Page{}, err
+	}
+	if len(order) == 0 {
+		return v.walk(t, q)
+	}
+	return v.ordered(t, q, order)
+}
+
+// A pager makes a page of the rows that it is given in their order.
+type pager struct {
+	view *view
+	q    exec.Query
+	page exec.Page
+	size int
+	text []byte // what the newest rows are cut from
+	json []byte // of the last row
+}
+
+// textSize is about the memory that rows share.
+const textSize = 64 << 10
+
+// add appends the row unless the page is full; fresh: it is not a copy of the last.
+func (p *pager) add(encoded, sort []byte, fresh bool) (ok bool, err error) {
+	if p.page.More = p.q.Limit > 0 && len(p.page.Rows) >= p.q.Limit; p.page.More {
+		return false, nil
+	}
+	if fresh {
+		if len(p.text) > textSize/2 {
+			p.text = make([]byte, 0, textSize)
+		}
+		from := len(p.text)
+		if p.text, err = p.view.appendJSON(p.text, encoded); err != nil {
+			return false, err
+		}
+		p.json = p.text[from:len(p.text):len(p.text)]
+	}
+	row := exec.Row{Op: batch.Insert.String(), JSON: p.json, Sort: sort}
+	p.size += row.Size()
+	if p.page.More = p.q.Bytes > 0 && p.size > p.q.Bytes && len(p.page.Rows) > 0; p.page.More {
+		return false, nil
+	}
+	p.page.Rows = append(p.page.Rows, row)
+	return true, nil
+}
+
+// A place of a row in a read without an order is its rank, then its key, so that the
+// page needs only the part of the table behind the place where the one before ended.
+const rankSize = 4
+
+// CompareKeys compares the Sorts of two rows of a read without an order by the rows'
+// keys alone: a result that is shown whole looks better so.
+func CompareKeys(a, b []byte) int { return bytes.Compare(a[rankSize:], b[rankSize:]) }
+
+// walk reads the page from where the one before ended.
+func (v *view) walk(t *state.Table, q exec.Query) (exec.Page, error) {
+	var from uint32
+	if n := len(q.After); n >= rankSize {
+		from = binary.BigEndian.Uint32(q.After)
+	} else if n > 0 {
+		return exec.Page{}, fmt.Errorf("%w: cursor: it is no place in this result: begin without one", weir.ErrInvalid)
+	}
+	p := pager{view: v, q: q, page: exec.Page{Rows: []exec.Row{}}}
+	var place []byte
+	for slot := range t.Ranked(from) {
+		place = append(binary.BigEndian.AppendUint32(place[:0], state.Rank(t.Hash(slot))), t.Key(slot)...)
+		first := firstCopy(place, q.After)
+		for i := first; i < t.ReadWords(slot)[0]; i++ {
+			if ok, err := p.add(t.Blob(slot), copyOf(place, i), i == first); err != nil || !ok {
+				return p.page, err
+			}
+		}
+	}
+	return p.page, nil
+}
+
+// copyOf gives the Sort of the i-th copy of the row at a place.
+func copyOf(place []byte, i uint64) []byte {
+	if i == 0 {
+		return bytes.Clone(place)
+	}
+	return binary.BigEndian.AppendUint64(append(make([]byte, 0, len(place)+8), place...), i)
+}
+
+// firstCopy is the first copy of the row at a place whose Sort is behind after. No
+// place is the beginning of another one, for keys are not.
+func firstCopy(place, after []byte) uint64 {
+	switch rest, same := bytes.CutPrefix(after, place); {
+	case !same && bytes.Compare(place, after) > 0:
+		return 0
+	case !same:
+		return math.MaxUint64
+	case len(rest) == 0:
+		return 1
+	case len(rest) != 8 || binary.BigEndian.Uint64(rest) == math.MaxUint64:
+		return math.MaxUint64 // no cursor that was given out
+	default:
+		return binary.BigEndian.Uint64(rest) + 1
+	}
 }
 
 // A candidate is a row that may be on the page.
@@ -93,23 +181,16 @@ type collector struct {
 	limit int
 	found []candidate
 	bound []byte // nothing from here on is wanted; nil: not known yet
-	key   []byte // scratch: the sort key of the row to add
+	place []byte // scratch: of the row to add
 }
 
-// add takes in the row at slot, which is there n times, under c.key.
+// add takes in the row at slot, which is there n times, at c.place.
 func (c *collector) add(slot int, n uint64) {
-	base := len(c.key)
-	for i := range n {
-		if c.key = c.key[:base]; i > 0 {
-			c.key = binary.BigEndian.AppendUint64(c.key, i)
-		}
-		if c.bound != nil && bytes.Compare(c.key, c.bound) >= 0 {
+	for i := firstCopy(c.place, c.after); i < n; i++ {
+		if c.bound != nil && bytes.Compare(c.place, c.bound) >= 0 {
 			return // and so are the further ones, which are greater
 		}
-		if len(c.after) > 0 && bytes.Compare(c.key, c.after) <= 0 {
-			continue
-		}
-		c.found = append(c.found, candidate{bytes.Clone(c.key), slot})
+		c.found = append(c.found, candidate{copyOf(c.place, i), slot})
 		if c.limit > 0 && len(c.found) >= 2*c.limit+1024 {
 			c.found = c.page()
 			c.bound = c.found[len(c.found)-1].sort
@@ -126,38 +207,26 @@ func (c *collector) page() []candidate {
 	return c.found
 }
 
-// read scans the table for the page that q asks for.
-func (v *view) read(t *state.Table, q exec.Query) (exec.Page, error) {
-	var page exec.Page
-	order, err := v.order(q.OrderBy)
-	if err != nil {
-		return page, err
-	}
+// ordered scans the whole table for the page.
+func (v *view) ordered(t *state.Table, q exec.Query, order []ordered) (exec.Page, error) {
 	c := collector{after: q.After, limit: q.Limit}
+	var err error
 	t.Range(func(slot int) bool {
-		n := t.ReadWords(slot)[0]
-		page.Total += int64(n)
-		if c.key, err = v.sortKey(c.key[:0], order, t.Key(slot), t.Blob(slot)); err != nil {
-			return false
+		if c.place, err = v.sortKey(c.place[:0], order, t.Key(slot), t.Blob(slot)); err == nil {
+			c.add(slot, t.ReadWords(slot)[0])
 		}
-		c.add(slot, n)
-		return true
+		return err == nil
 	})
 	if err != nil {
-		return page, err
+		return exec.Page{}, err
 	}
-	found := c.page()
-	page.More = q.Limit > 0 && len(found) > q.Limit
-	if page.More {
-		found = found[:q.Limit]
-	}
-	page.Rows = make([]exec.Row, 0, len(found))
-	for _, c := range found {
-		json, err := v.json(t.Blob(c.slot))
-		if err != nil {
-			return page, err
+	p := pager{view: v, q: q, page: exec.Page{Rows: []exec.Row{}}}
+	last := -1
+	for _, c := range c.page() {
+		if ok, err := p.add(t.Blob(c.slot), c.sort, c.slot != last); err != nil || !ok {
+			return p.page, err
 		}
-		page.Rows = append(page.Rows, exec.Row{Op: batch.Insert.String(), JSON: json, Sort: c.sort})
+		last = c.slot
 	}
-	return page, nil
+	return p.page, nil
 }

@@ -17,6 +17,7 @@ type result struct {
 	keys  []int // the columns that identify a row
 	all   []int // every column
 	table *state.Table
+	rows  int64 // in the table, copies too
 	log   changeLog
 	view  view
 
@@ -39,12 +40,26 @@ func openResult(s exec.Setup) (*result, error) {
 		r.keys = r.all
 	}
 	r.table = resultTable(s.State)
+	r.rows = totalRows(r.table, r.spec)
 	return r, nil
 }
 
 // resultTable is the table of a result operator: one word, how often the row is there.
 func resultTable(s *state.Store) *state.Table {
 	return s.Table("rows", state.Layout{Words: 1, Blob: true})
+}
+
+// totalRows counts the rows of a result, copies too.
+func totalRows(t *state.Table, spec *plan.ResultSpec) int64 {
+	if !spec.Multiset {
+		return int64(t.Len())
+	}
+	var n int64
+	t.Range(func(slot int) bool {
+		n += int64(t.ReadWords(slot)[0])
+		return true
+	})
+	return n
 }
 
 // Process applies the batch's changes in their order.
@@ -93,7 +108,10 @@ func (r *result) replaces(b *batch.Batch, i int) bool {
 // apply changes the table by one row, r.row, and its key.
 func (r *result) apply(kind batch.RowKind, hash uint64, key []byte) error {
 	if kind == batch.Insert || kind == batch.UpdateAfter {
-		slot, _ := r.table.Upsert(hash, key)
+		slot, fresh := r.table.Upsert(hash, key)
+		if fresh || r.spec.Multiset {
+			r.rows++
+		}
 		w := r.table.Words(slot)
 		if r.spec.Multiset {
 			w[0]++
@@ -107,6 +125,7 @@ func (r *result) apply(kind batch.RowKind, hash uint64, key []byte) error {
 	if !ok {
 		return fmt.Errorf("a %v of a row that the result does not hold", kind)
 	}
+	r.rows--
 	if w := r.table.Words(slot); w[0] > 1 {
 		w[0]--
 		return nil
@@ -119,26 +138,14 @@ func (r *result) apply(kind batch.RowKind, hash uint64, key []byte) error {
 func (r *result) Read(q exec.Query) (exec.Page, error) {
 	if q.Changes {
 		if page, ok, err := r.log.since(q, &r.view); ok || err != nil {
-			page.Total = r.total()
+			page.Total = r.rows
 			return page, err
 		}
 		q.Limit, q.After = 0, nil
 	}
 	page, err := r.view.read(r.table, q)
-	page.Version, page.Full = r.log.last, true
+	page.Version, page.Full, page.Total = r.log.last, true, r.rows
 	return page, err
-}
-
-func (r *result) total() int64 {
-	if !r.spec.Multiset {
-		return int64(r.table.Len())
-	}
-	var n int64
-	r.table.Range(func(slot int) bool {
-		n += int64(r.table.ReadWords(slot)[0])
-		return true
-	})
-	return n
 }
 
 // Flush has nothing to emit.

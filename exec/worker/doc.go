@@ -19,12 +19,15 @@
 //	W5 Whoever hears no server runs on; reports wait.
 //	W6 The channels of an attempt that was closed stay until the server stops it: a
 //	   peer may still wait for the last frames.
+//	W7 A snapshot that is read stays open for 10 s after its last page, four at most and
+//	   256 MiB together (or a single larger one), so that paging loads it once.
 //
 // # Goroutines
 //
-// Run owns the heartbeat, the commands (each in a goroutine of the control's) and one
-// goroutine per attempt, which owns one per task and one that sends reports. Reads of
-// several parts run side by side for as long as their command.
+// Run owns the heartbeat (which also closes idle snapshots), the commands (each in a
+// goroutine of the control's) and one goroutine per attempt, which owns one per task and
+// one that sends reports. Reads of several parts run side by side for as long as their
+// command.
 //
 // # Failures
 //

@@ -11,11 +11,11 @@ import (
 	"weir/exec"
 	"weir/exec/deploy"
 	"weir/exec/op"
-	"weir/exec/state"
 )
 
-// replyBytes bounds the rows of one reply, so that it fits a NATS message.
-const replyBytes = 600 << 10
+// replyBytes bounds the rows of one reply, so that it fits a message of 1 MiB, which
+// any NATS server takes unless it was told otherwise.
+const replyBytes = 800 << 10
 
 // read answers the commands that read results.
 func (w *Worker) read(ctx context.Context, kind string, body []byte) ([]byte, error) {
@@ -59,7 +59,7 @@ func (w *Worker) results(ctx context.Context, m deploy.Results) (deploy.Page, er
 			return deploy.Page{}, err
 		}
 	}
-	return merge(parts, m.Query.Limit), nil
+	return merge(parts, m.Query), nil
 }
 
 // gather reads parts wherever they are: here, and at other workers, all at a time. The
@@ -129,7 +129,7 @@ func (w *Worker) parts(ctx context.Context, m deploy.Read) (deploy.Parts, error)
 		if t == nil {
 			return fmt.Errorf("%w: task %v does not run on worker %s yet", weir.ErrConflict, m.Tasks[i], w.cfg.ID)
 		}
-		q := query(m.Query)
+		q := query(m.Query, replyBytes/len(m.Tasks))
 		if q.Changes = m.Changes; m.Since != nil {
 			q.Since = m.Since[i]
 		}
@@ -137,28 +137,28 @@ func (w *Worker) parts(ctx context.Context, m deploy.Read) (deploy.Parts, error)
 		if err != nil {
 			return err
 		}
-		out.Parts[i] = part(m.Tasks[i], page, q.Since, replyBytes/len(m.Tasks))
+		out.Parts[i] = part(m.Tasks[i], page, q)
 		return nil
 	})
 }
 
-func query(q deploy.Query) exec.Query {
-	out := exec.Query{Limit: q.Limit, After: q.After}
+func query(q deploy.Query, most int) exec.Query {
+	out := exec.Query{Limit: q.Limit, Bytes: most, After: q.After}
 	for _, o := range q.OrderBy {
 		out.OrderBy = append(out.OrderBy, exec.Order(o))
 	}
 	return out
 }
 
-// part turns a page into a part of at most most bytes, one row at least.
-func part(task weir.TaskID, page exec.Page, since uint64, most int) deploy.Part {
+// part turns the page that answers q into a part of at most q.Bytes, one row at least.
+func part(task weir.TaskID, page exec.Page, q exec.Query) deploy.Part {
 	p := deploy.Part{Task: task, Rows: make([]deploy.Row, 0, len(page.Rows)), Total: page.Total, Version: page.Version, Full: page.Full, More: page.More}
 	size := 0
 	for i, r := range page.Rows {
-		if size += len(r.JSON) + 2*len(r.Sort) + 32; size > most && i > 0 {
+		if size += r.Size(); size > q.Bytes && i > 0 {
 			p.More = true
 			if !page.Full {
-				p.Version = since + uint64(i) // versions count changes
+				p.Version = q.Since + uint64(i) // versions count changes
 			}
 			break
 		}
@@ -169,20 +169,22 @@ func part(task weir.TaskID, page exec.Page, since uint64, most int) deploy.Part 
 
 // snapshot reads a result from a checkpoint, as one part.
 func (w *Worker) snapshot(ctx context.Context, s deploy.Snapshot, q deploy.Query) (deploy.Part, error) {
-	store := state.New(state.Options{MaxParallelism: s.MaxParallelism})
-	if err := store.Restore(ctx, w.cfg.Blobs, s.Handles); err != nil {
-		return deploy.Part{}, err
-	}
-	page, err := op.Snapshot(s.Operator, s.Input, store, query(q))
+	stored, err := w.snapshots.open(ctx, w.cfg.Blobs, s, w.cfg.Now)
 	if err != nil {
 		return deploy.Part{}, err
 	}
-	return part(weir.TaskID{}, page, 0, replyBytes), nil
+	ask := query(q, replyBytes)
+	page, err := stored.Read(ask)
+	if err != nil {
+		return deploy.Part{}, err
+	}
+	return part(weir.TaskID{}, page, ask), nil
 }
 
 // merge joins parts into one page. What a part left out comes after its last row, so
-// the page ends there at the latest.
-func merge(parts []deploy.Part, limit int) deploy.Page {
+// the page ends there at the latest. A page that is the whole result, which nobody
+// ordered, is in the order of its keys.
+func merge(parts []deploy.Part, q deploy.Query) deploy.Page {
 	page := deploy.Page{Header: deploy.Head(), Rows: []json.RawMessage{}}
 	var rows []deploy.Row
 	var bound []byte
@@ -199,17 +201,20 @@ func merge(parts []deploy.Part, limit int) deploy.Page {
 	}
 	slices.SortStableFunc(rows, func(a, b deploy.Row) int { return bytes.Compare(a.Sort, b.Sort) })
 	size := 0
-	var last []byte
 	for i, r := range rows {
 		size += len(r.Row) + 16
-		if bound != nil && bytes.Compare(r.Sort, bound) > 0 || limit > 0 && i >= limit || size > replyBytes && i > 0 {
-			more = true
+		if bound != nil && bytes.Compare(r.Sort, bound) > 0 || q.Limit > 0 && i >= q.Limit || size > replyBytes && i > 0 {
+			rows, more = rows[:i], true
 			break
 		}
-		page.Rows, last = append(page.Rows, r.Row), r.Sort
 	}
 	if more {
-		page.Next = last
+		page.Next = rows[len(rows)-1].Sort
+	} else if len(q.After) == 0 && len(q.OrderBy) == 0 {
+		slices.SortFunc(rows, func(a, b deploy.Row) int { return op.CompareKeys(a.Sort, b.Sort) })
+	}
+	for _, r := range rows {
+		page.Rows = append(page.Rows, r.Row)
 	}
 	return page
 }

@@ -35,7 +35,7 @@ func TestMerge(t *testing.T) {
 		{[]deploy.Part{part(true, "a", "c"), part(true, "b", "d")}, 2, "a b", "b"},
 		{[]deploy.Part{part(false), part(false)}, 2, "", ""},
 	} {
-		page := merge(c.parts, c.limit)
+		page := merge(c.parts, deploy.Query{Limit: c.limit, OrderBy: []deploy.Order{{Column: "s"}}})
 		var got []string
 		for _, r := range page.Rows {
 			got = append(got, strings.Trim(string(r), `"`))
@@ -53,17 +53,17 @@ func TestPartFits(t *testing.T) {
 	for i := range 5 {
 		page.Rows = append(page.Rows, exec.Row{Op: "+I", JSON: fmt.Appendf(nil, `{"k":%d}`, i)})
 	}
-	if p := part(weir.TaskID{}, page, 100, 1<<20); len(p.Rows) != 5 || p.Version != 105 || p.More {
+	if p := part(weir.TaskID{}, page, exec.Query{Since: 100, Bytes: 1 << 20}); len(p.Rows) != 5 || p.Version != 105 || p.More {
 		t.Errorf("whole: %d rows, version %d, more %v", len(p.Rows), p.Version, p.More)
 	}
-	if p := part(weir.TaskID{}, page, 100, 80); len(p.Rows) != 2 || p.Version != 102 || !p.More {
+	if p := part(weir.TaskID{}, page, exec.Query{Since: 100, Bytes: 90}); len(p.Rows) != 2 || p.Version != 102 || !p.More {
 		t.Errorf("cut: %d rows, version %d, more %v", len(p.Rows), p.Version, p.More)
 	}
-	if p := part(weir.TaskID{}, page, 100, 1); len(p.Rows) != 1 || p.Version != 101 || !p.More {
+	if p := part(weir.TaskID{}, page, exec.Query{Since: 100, Bytes: 1}); len(p.Rows) != 1 || p.Version != 101 || !p.More {
 		t.Errorf("one row at least: %d rows, version %d, more %v", len(p.Rows), p.Version, p.More)
 	}
 	page.Full = true
-	if p := part(weir.TaskID{}, page, 100, 80); len(p.Rows) != 2 || p.Version != 105 || !p.More {
+	if p := part(weir.TaskID{}, page, exec.Query{Since: 100, Bytes: 90}); len(p.Rows) != 2 || p.Version != 105 || !p.More {
 		t.Errorf("a table: %d rows, version %d, more %v", len(p.Rows), p.Version, p.More)
 	}
 }

@@ -65,6 +65,7 @@ type Worker struct {
 	kickC       chan struct{} // room for one: something changed, say so
 	group       errgroup.Group
 	runCtx      context.Context // of Run; attempts live under it
+	snapshots   snapshots
 
 	mu struct {
 		sync.Mutex
@@ -102,13 +103,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	return nil
 }
 
-// beat sends heartbeats: every second, and when something has changed.
+// beat sends heartbeats: every second, and when something has changed. Meanwhile it
+// forgets snapshots that nobody reads any more.
 func (w *Worker) beat(ctx context.Context) error {
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
 	reached := true
 	for {
 		reached = w.sayAlive(ctx, reached)
+		w.snapshots.expire(w.cfg.Now())
 		select {
 		case <-ctx.Done():
 			return nil

@@ -256,11 +256,10 @@ func TestAttemptsSupersede(t *testing.T) {
 	}
 }
 
-func TestCheckpointCloseRead(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	m := h.deployment(1, five)
-	h.must(deploy.KindDeploy, m)
+// checkpoint takes one at the end of the sources, tasks 0 and 1 of chain 0, and returns
+// what the result operator stored.
+func (h *harness) checkpoint(m deploy.Deploy) []checkpoint.Handle {
+	h.t.Helper()
 	sources := []weir.TaskID{{Chain: 0, Subtask: 0}, {Chain: 0, Subtask: 1}}
 	h.until("the sources end", func(r []deploy.Report, _ deploy.Heartbeat) bool {
 		n := 0
@@ -289,6 +288,15 @@ func TestCheckpointCloseRead(t *testing.T) {
 		}
 		return n == len(m.Tasks)
 	})
+	return handles
+}
+
+func TestCheckpointCloseRead(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	m := h.deployment(1, five)
+	h.must(deploy.KindDeploy, m)
+	handles := h.checkpoint(m)
 	last := len(m.Graph.Chains) - 1
 	parts := slices.DeleteFunc(slices.Clone(m.Placement), func(p deploy.Placed) bool { return p.Task.Chain != last })
 	var live []string

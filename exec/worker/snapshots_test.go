@@ -1,0 +1,82 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/checkpoint/blob"
+	"weir/exec/deploy"
+	"weir/exec/state"
+	"weir/planner/plan"
+)
+
+// TestSnapshots: what was read lately stays open, within bounds, for a while; what
+// cannot be loaded is tried again.
+func TestSnapshots(t *testing.T) {
+	t.Parallel()
+	ctx, now := context.Background(), time.Unix(1000, 0)
+	clock := func() time.Time { return now }
+	blobs := blob.NewMemory()
+	store := state.New(state.Options{MaxParallelism: 8})
+	store.Table("rows", state.Layout{Words: 1, Blob: true}).Upsert(1, []byte("key"))
+	cut := store.Cut()
+	defer cut.Release()
+	handles, err := cut.Write(ctx, blobs, "a/b-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := plan.Operator{Kind: plan.Result, Result: &plan.ResultSpec{}}
+	named := func(name string, handles []checkpoint.Handle) deploy.Snapshot {
+		result.Name = name
+		return deploy.Snapshot{Operator: result, MaxParallelism: 8, Handles: handles}
+	}
+	var s snapshots
+	gone := named("gone", []checkpoint.Handle{{Object: "a/gone", Size: 1, KeyGroups: weir.KeyGroupRange{End: 8}}})
+	for range 2 {
+		if _, err := s.open(ctx, blobs, gone, clock); !errors.Is(err, weir.ErrNotFound) {
+			t.Errorf("a missing object: %v", err)
+		}
+	}
+	first, err := s.open(ctx, blobs, named("0", handles), clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(want bool, why string) {
+		t.Helper()
+		if again, err := s.open(ctx, blobs, named("0", handles), clock); err != nil || (again == first) != want {
+			t.Errorf("%s: the same %v, %v", why, again == first, err)
+		} else {
+			first = again
+		}
+	}
+	same(true, "read again")
+	now = now.Add(snapshotIdle - 1)
+	s.expire(now)
+	same(true, "not idle for long enough")
+	now = now.Add(snapshotIdle - 1)
+	s.expire(now)
+	same(true, "used since")
+	now = now.Add(snapshotIdle)
+	s.expire(now)
+	same(false, "idle")
+	for _, name := range []string{"1", "2", "3"} {
+		if _, err := s.open(ctx, blobs, named(name, handles), clock); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same(true, "among the last four")
+	for _, name := range []string{"1", "2", "3", "4"} {
+		if _, err := s.open(ctx, blobs, named(name, handles), clock); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same(false, "four others since")
+	large := named("large", []checkpoint.Handle{{Object: "a/gone", Size: snapshotBytes + 1, KeyGroups: weir.KeyGroupRange{End: 8}}})
+	if _, err := s.use(large, now); err != nil || len(s.mu.open) != 1 {
+		t.Errorf("%d are open with a large one: %v", len(s.mu.open), err)
+	}
+}
