@@ -193,7 +193,7 @@ func (c *Collector) Sweep(ctx context.Context, keys []string) error {
 	}
 	for _, key := range keys {
 		k, ok := parseKey(key)
-		if _, known := rows[k.Checkpoint]; !ok || known || k.Full {
+		if _, known := rows[k.Checkpoint]; !ok || known || k.Full || k.Agreed {
 			continue
 		}
 		row, err := c.store.Checkpoint(ctx, c.fence, k.Checkpoint)
@@ -202,12 +202,20 @@ func (c *Collector) Sweep(ctx context.Context, keys []string) error {
 		}
 		rows[k.Checkpoint] = row // without a status where there is none
 	}
-	leftovers := Leftovers(keys, rows, kept)
+	leftovers := append(c.agreed(keys), Leftovers(keys, rows, kept)...)
 	leftovers = slices.DeleteFunc(leftovers, func(key string) bool {
 		k, _ := parseKey(key)
 		return k.Manifest && !c.wrote(ctx, key, rows[k.Checkpoint].Attempt)
 	})
 	return c.delete(ctx, leftovers)
+}
+
+// agreed lists what the tasks of older attempts went by.
+func (c *Collector) agreed(keys []string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
+		k, ok := parseKey(key)
+		return !ok || !k.Agreed || k.Job != c.fence.Job || k.Attempt.Number >= c.fence.Attempt.Number
+	})
 }
 
 // wrote reports whether the manifest at key is that attempt's, as far as can be told.

@@ -13,6 +13,7 @@ import (
 //	<job>/<checkpoint>/manifest
 //	<job>/<attempt>/<operator>-<subtask>/<checkpoint>-<n>   state written for one checkpoint
 //	<job>/<attempt>/<operator>-<subtask>/full-<n>           a full state in the making
+//	<job>/<attempt>/<operator>-0/agreed-<name>              what the subtasks of an attempt go by
 //
 // An attempt's form "number-tag" has a dash, a checkpoint's number has none.
 
@@ -33,6 +34,12 @@ func FullKey(job weir.JobID, attempt weir.AttemptID, op weir.OperatorID, subtask
 	return fmt.Sprintf("%s/full-%d", stateDir(job, attempt, op, subtask), n)
 }
 
+// AgreedKey is the key of what the subtasks of an operator have agreed on under a name.
+// It is read while an attempt's tasks are built, and nobody's once the next one runs.
+func AgreedKey(job weir.JobID, attempt weir.AttemptID, op weir.OperatorID, name string) string {
+	return fmt.Sprintf("%s/agreed-%s", stateDir(job, attempt, op, 0), name)
+}
+
 func stateDir(job weir.JobID, attempt weir.AttemptID, op weir.OperatorID, subtask int) string {
 	return fmt.Sprintf("%s/%v/%s-%d", job, attempt, op, subtask)
 }
@@ -46,13 +53,14 @@ func AttemptPrefix(job weir.JobID, attempt weir.AttemptID) string {
 }
 
 // An objectKey is a key taken apart. Manifests have no Attempt; objects of a full
-// state have no Checkpoint.
+// state, and what was agreed on, have no Checkpoint.
 type objectKey struct {
 	Job        weir.JobID
 	Attempt    weir.AttemptID
 	Checkpoint weir.CheckpointID
 	Manifest   bool
 	Full       bool
+	Agreed     bool
 }
 
 // parseKey takes a key apart; ok is false for a key that none of the forms gives.
@@ -71,7 +79,7 @@ func parseKey(key string) (k objectKey, ok bool) {
 		}
 		k.Attempt = attempt
 		number, _, dash := strings.Cut(parts[3], "-")
-		if k.Full = number == "full"; k.Full {
+		if k.Full, k.Agreed = number == "full", number == "agreed"; k.Full || k.Agreed {
 			return k, dash
 		}
 		id, err := strconv.ParseInt(number, 10, 64)

@@ -264,8 +264,14 @@ func TestRunSweep(t *testing.T) {
 		}
 		r.fault(nil)
 		r.attempt()
+		for _, attempt := range []weir.AttemptID{fence.Attempt, r.cfg.Fence.Attempt} { // what their tasks went by
+			key := checkpoint.AgreedKey(fence.Job, attempt, "source_in", "files")
+			if err := r.blobs.Put(t.Context(), key, strings.NewReader("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
 		r.start()
-		r.want("objects", r.objects(), objectsOf("1-aaaaaaaa", 2))
+		r.want("objects", r.objects(), slices.Sorted(slices.Values(append(objectsOf("1-aaaaaaaa", 2), "2-bbbbbbbb/source_in-0/agreed-files"))))
 		if err := r.end(); err != nil {
 			t.Fatal(err)
 		}

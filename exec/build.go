@@ -197,6 +197,8 @@ func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, 
 	}
 	if c.Restored != nil {
 		s.List = slices.Concat([]json.RawMessage{}, restored.List)
+	} else if s.Parallelism > 1 {
+		s.Agree = c.agreement(s.Operator.ID)
 	}
 	if !keepsState(s.Operator.Kind) {
 		return s, nil

@@ -3,7 +3,9 @@ package exec_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"weir/checkpoint/blob"
 	"weir/exec"
 	"weir/exec/exectest"
+	"weir/exec/op"
 )
 
 // C17: a snapshot that cannot be loaded stops the start, and the object is named.
@@ -41,6 +44,43 @@ func TestMissingObject(t *testing.T) {
 	_, err = exectest.Open(t, c)
 	if !errors.Is(err, weir.ErrNotFound) || !strings.Contains(err.Error(), object) {
 		t.Errorf("start without object %s: %v", object, err)
+	}
+}
+
+// Subtasks of one source agree, also those of two workers; sources of another attempt
+// and of a restored one do not hear of it.
+func TestSubtasksAgree(t *testing.T) {
+	t.Parallel()
+	blobs := blob.NewMemory()
+	answers := func(attempt int64, restored map[weir.TaskID]checkpoint.TaskSnapshot) (list []string) {
+		for i := range 2 {
+			id := weir.TaskID{Subtask: i}
+			_, err := exec.Build(t.Context(), exec.BuildConfig{
+				Job: "job_00000000000000000000000000000001", Attempt: weir.AttemptID{Number: attempt, Tag: "aaaaaaaa"}, Graph: counting(), Parallelism: 2,
+				Tasks: []weir.TaskID{id}, Restored: restored, Blobs: blobs, Logger: slog.New(slog.DiscardHandler),
+				Openers: exec.Openers{Operator: op.Open, Source: func(ctx context.Context, s exec.Setup) (exec.Source, error) {
+					if s.Agree == nil {
+						list = append(list, "none")
+						return nil, errors.New("enough")
+					}
+					all, err := s.Agree(ctx, "files", fmt.Appendf(nil, "%d of %d", i, attempt))
+					if err != nil {
+						t.Error(err)
+					}
+					list = append(list, string(all))
+					return nil, errors.New("enough")
+				}},
+			})
+			if err == nil {
+				t.Error("built")
+			}
+		}
+		return list
+	}
+	got := append(answers(1, nil), answers(2, nil)...)
+	got = append(got, answers(3, map[weir.TaskID]checkpoint.TaskSnapshot{{}: {}, {Subtask: 1}: {}})...)
+	if want := []string{"0 of 1", "0 of 1", "0 of 2", "0 of 2", "none", "none"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

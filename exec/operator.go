@@ -30,6 +30,10 @@ type Setup struct {
 	List []json.RawMessage
 	// Restored tells a snapshot with empty List from a start from nothing.
 	Restored bool
+	// Agree gives all subtasks of the operator, wherever they run, one answer to what each
+	// finds out for itself at a start from nothing: that of the first. nil: there is only
+	// one subtask.
+	Agree func(ctx context.Context, name string, mine []byte) ([]byte, error)
 	// Files are the roots below which file connectors may read and write; empty: none.
 	Files  []string
 	Logger *slog.Logger

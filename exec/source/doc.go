@@ -11,6 +11,7 @@
 //	S1  Splits are a function of the input alone: files in ascending order, cut every
 //	    32 MiB; a CSV file with a quote character anywhere is one split, since a line
 //	    feed may then stand inside a field. Generated rows form 128 splits, see datagen.
+//	    The subtasks look at different moments and go by what the first one found.
 //	S2  A record starts at the file's start and behind every line feed that ends one,
 //	    and belongs to the split in which it starts. So every record is read exactly
 //	    once, at any split size and any parallelism.

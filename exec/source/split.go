@@ -93,13 +93,32 @@ func share[T any](all []T, subtask, parallelism int) []T {
 	return own
 }
 
+// agreedFiles lists the files of a path as all subtasks go by: each looks at another
+// moment, and a file that appears in between would move the shares of some of them.
+func agreedFiles(ctx context.Context, setup exec.Setup, roots []string, path string) ([]input, error) {
+	files, err := list(roots, path)
+	if err != nil || setup.Agree == nil {
+		return files, err
+	}
+	mine, err := json.Marshal(files)
+	if err != nil {
+		return nil, err
+	}
+	all, err := setup.Agree(ctx, "files", mine)
+	if err != nil {
+		return nil, fmt.Errorf("agree on the files of %s: %w", path, err)
+	}
+	files = nil
+	return files, json.Unmarshal(all, &files)
+}
+
 // allSplits returns the splits of all subtasks: restored ones, or those of the files
 // that are there now.
 func (s *filesystem) allSplits(ctx context.Context, setup exec.Setup) ([]split, error) {
 	if setup.Restored {
 		return restoredSplits(setup.List)
 	}
-	files, err := list(s.roots, s.path)
+	files, err := agreedFiles(ctx, setup, s.roots, s.path)
 	if err != nil {
 		return nil, err
 	}

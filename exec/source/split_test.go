@@ -251,6 +251,40 @@ func TestRestoredSplitsAreShared(t *testing.T) {
 	}
 }
 
+// A file appears while the subtasks open one after the other: all of them go by the same
+// files, so that none is read twice or by nobody.
+func TestSubtasksAgreeOnFiles(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"b": "1\n", "c": "2\n", "d": "3\n"})
+	table := plan.Table{Name: "t", Connector: "filesystem", Format: "csv", Options: map[string]string{"path": dir}, Columns: []plan.Column{col("n", bigint)}}
+	agreed := map[string][]byte{}
+	var read string
+	for i := range 2 {
+		setup := setupOf(reading(table), dir, i, 2)
+		setup.Agree = func(_ context.Context, name string, mine []byte) ([]byte, error) {
+			if agreed[name] == nil {
+				agreed[name] = mine
+			}
+			return agreed[name], nil
+		}
+		s, err := Open(t.Context(), setup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := drain(t, s, setup.Operator.Source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read += rows
+		if err := os.WriteFile(filepath.Join(dir, "a"), []byte("4\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if read != "1\n3\n2\n" {
+		t.Errorf("read %q", read)
+	}
+}
+
 func TestStateForm(t *testing.T) {
 	t.Parallel()
 	s := filesystem{splits: []split{
