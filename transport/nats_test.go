@@ -198,6 +198,8 @@ func TestForeignAndDamaged(t *testing.T) {
 	older.Send(t, transporttest.Records(0, 10, false))
 	older.Next(t)
 	l := transporttest.Open(t, from, to, false)
+	l.Send(t, transporttest.Records(0, 10, false)) // whoever polls it has subscribed
+	l.Next(t)
 	subject := fmt.Sprintf("weir.default.d.%s.%v.1_2.0_3", l.Job, l.Attempt)
 	msg, err := heard.NextMsg(transporttest.Patience)
 	if err != nil {

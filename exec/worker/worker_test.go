@@ -408,15 +408,21 @@ func TestCommitOnly(t *testing.T) {
 	m := h.deployment(1, `CREATE TABLE r (k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '5');
 CREATE TABLE w (k INT) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '`+out+`'); INSERT INTO w SELECT k FROM r`)
 	h.must(deploy.KindDeploy, m)
-	h.until("the sources end", func(r []deploy.Report, _ deploy.Heartbeat) bool {
-		return slices.ContainsFunc(r, func(x deploy.Report) bool { return x.Ended != nil })
-	})
 	var sources []weir.TaskID
 	for _, task := range checkpoint.TasksOf(m.Graph, m.Parallelism) {
 		if task.Source {
 			sources = append(sources, task.ID)
 		}
 	}
+	h.until("the sources end", func(r []deploy.Report, _ deploy.Heartbeat) bool {
+		ended := map[weir.TaskID]bool{}
+		for _, x := range r {
+			if x.Ended != nil {
+				ended[*x.Ended] = true
+			}
+		}
+		return len(ended) == len(sources)
+	})
 	h.must(deploy.KindTrigger, deploy.Trigger{Header: deploy.Head(), Tasks: sources, Trigger: checkpoint.Trigger{Job: jobID, Attempt: m.Attempt, Checkpoint: 1, At: time.Now()}})
 	lists := map[weir.OperatorID][]json.RawMessage{}
 	h.until("every task acknowledges", func(r []deploy.Report, _ deploy.Heartbeat) bool {
