@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -95,7 +96,8 @@ func (d *driver) take() []event {
 
 // run drives the job until its machine is done (nil), a newer owner exists
 // (weir.ErrStale), ctx ends, or it cannot go on from what it knows.
-func (d *driver) run(ctx context.Context) error {
+func (d *driver) run(ctx context.Context) (err error) {
+	defer d.survive(func(broken error) { err = broken })
 	ctx, cancel := context.WithCancel(ctx)
 	defer d.group.Wait() //nolint:errcheck // its goroutines report by events
 	defer cancel()
@@ -151,6 +153,8 @@ func (d *driver) outdated(ev event) (bool, error) {
 			return false, fmt.Errorf("job %s: %w", d.id, weir.ErrStale)
 		}
 		return true, nil
+	case evBroken:
+		return false, ev.err
 	}
 	return false, nil
 }
@@ -257,7 +261,24 @@ func (d *driver) do(ctx context.Context, act action) (more []event, done bool, e
 
 // async runs an action that waits; run waits for all of them.
 func (d *driver) async(f func()) {
-	d.group.Go(func() error { f(); return nil })
+	d.group.Go(func() error {
+		defer d.survive(func(err error) { d.post(evBroken{err}) })
+		f()
+		return nil
+	})
+}
+
+// evBroken: an action has met a broken invariant.
+type evBroken struct{ err error }
+
+func (evBroken) isEvent() {}
+
+// survive, deferred, keeps a broken invariant of one job from ending the server.
+func (d *driver) survive(tell func(error)) {
+	if p := recover(); p != nil {
+		d.log.Error("driver panicked", "err", p, "stack", string(debug.Stack()))
+		tell(fmt.Errorf("job %s: panic: %v", d.id, p))
+	}
 }
 
 // insist repeats f until it succeeds, fails with a sentinel, or ctx ends: the

@@ -222,3 +222,51 @@ func TestWokenServer(t *testing.T) {
 		hung = 0
 	})
 }
+
+// A server that is slow just when every worker has been heard tells waiting jobs all the
+// same.
+func TestSettledIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var slow time.Duration
+		s, stop := serve(t, &leases{now: time.Now}, Options{Now: func() time.Time { return time.Now().Add(slow) }})
+		defer stop()
+		time.Sleep(settleWithin - 75*time.Millisecond)
+		d := newDriver(s, weir.Job{ID: weir.NewJobID()}, term)
+		s.mu.Lock()
+		s.mu.jobs[d.id] = d
+		s.mu.Unlock()
+		if !s.reserve(d.id, 1, true).Wait {
+			t.Fatal("it does not wait")
+		}
+		slow = time.Second
+		time.Sleep(time.Second)
+		if got := d.take(); len(got) != 1 {
+			t.Errorf("events %v", got)
+		}
+		slow = 0
+	})
+}
+
+// A broken is a metastore with a row that must not be.
+type broken struct{ *metastore.Store }
+
+func (b broken) TakeOver(ctx context.Context, f weir.Fence, term int64) (weir.Job, error) {
+	j, err := b.Store.TakeOver(ctx, f, term)
+	j.Status, j.Desired = weir.StatusFinished, weir.DesiredCanceled
+	return j, err
+}
+
+// A broken invariant of one job ends its driver, and not the server.
+func TestDriverPanics(t *testing.T) {
+	t.Parallel()
+	store := keep(t)
+	j := create(t, store, `{}`)
+	s := New(Deps{Store: broken{store}, Checkpoints: store, Control: nobody{}, Reports: nobody{}, Logger: quiet()}, Options{})
+	d := newDriver(s, j, term)
+	s.mu.jobs[j.ID] = d
+	s.drive(t.Context(), d)
+	if len(s.mu.jobs) != 0 {
+		t.Error("its driver is still known")
+	}
+}

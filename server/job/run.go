@@ -342,6 +342,7 @@ func (s *Service) watch(ctx context.Context) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	var pings errgroup.Group
+	told := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -356,7 +357,8 @@ func (s *Service) watch(ctx context.Context) error {
 		for _, id := range ping {
 			pings.Go(func() error { s.ping(ctx, id); return nil })
 		}
-		if now := s.now(); !now.Before(settled) && now.Sub(settled) < 2*watchEvery {
+		if !told && !s.now().Before(settled) {
+			told = true
 			s.broadcast(evSlots{}) // jobs that waited for workers to be heard
 		}
 	}
