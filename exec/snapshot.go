@@ -157,7 +157,12 @@ func (w *uploader) put(u upload) bool {
 func (w *uploader) stop() { close(w.queueC) }
 
 // run stores uploads until the loop has ended; after the end of ctx it only releases them.
-func (w *uploader) run(ctx context.Context) error {
+func (w *uploader) run(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = w.task.panicked(p)
+		}
+	}()
 	for u := range w.queueC {
 		if ctx.Err() == nil {
 			w.store(ctx, u)

@@ -98,8 +98,7 @@ func (t *Task) guard(ctx context.Context) (err error) {
 		if p == nil {
 			return
 		}
-		t.logger.Error("task panicked", "err", p, "stack", string(debug.Stack()))
-		err = &reasonError{reason: ReasonPanic, err: fmt.Errorf("panic: %v", p)}
+		err = t.panicked(p)
 		if t.at >= 0 && t.at < len(t.nodes) {
 			err = inOperator(t.nodes[t.at], err)
 		}
@@ -112,6 +111,12 @@ func (t *Task) guard(ctx context.Context) (err error) {
 		return t.runSource(ctx)
 	}
 	return t.runGate(ctx)
+}
+
+// panicked makes an error of a panic, while its stack is still there.
+func (t *Task) panicked(p any) error {
+	t.logger.Error("task panicked", "err", p, "stack", string(debug.Stack()))
+	return &reasonError{reason: ReasonPanic, err: fmt.Errorf("panic: %v", p)}
 }
 
 // runSource is the loop of a source task: polls, and between them the mailbox.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -250,6 +251,28 @@ func TestUploadFails(t *testing.T) {
 	}
 	if groups, rows := finish(t, j); groups != 20_000 || rows != 20_000 {
 		t.Errorf("%d groups, %d of them counted once", groups, rows)
+	}
+}
+
+// A storage is one that breaks an invariant.
+type storage struct{ blob.Store }
+
+func (storage) Put(context.Context, string, io.Reader) error { panic("out of order") }
+
+// A broken invariant off the loop fails the task, not the worker.
+func TestUploadPanics(t *testing.T) {
+	t.Parallel()
+	c := config(20_000)
+	c.Blobs = storage{blob.NewMemory()}
+	j := exectest.Start(t, c)
+	if _, err := j.Finish(); err == nil || !strings.Contains(err.Error(), "out of order") {
+		t.Errorf("checkpoint: %v", err)
+	}
+	if f, restart := j.Failure(); f == nil || f.Reason != exec.ReasonPanic || !restart {
+		t.Errorf("failure: %+v, restart %v", f, restart)
+	}
+	if err := j.Close(); err == nil {
+		t.Error("its tasks ended well")
 	}
 }
 
