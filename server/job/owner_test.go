@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -184,8 +185,8 @@ func putManifest(t *testing.T, blobs blob.Store, j weir.Job, id weir.CheckpointI
 func TestWokenServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var hung time.Duration
-		now := func() time.Time { return time.Now().Add(hung) }
+		var hung atomic.Int64
+		now := func() time.Time { return time.Now().Add(time.Duration(hung.Load())) }
 		s, stop := serve(t, &leases{now: time.Now}, Options{Now: now})
 		defer stop()
 		time.Sleep(10 * time.Millisecond)
@@ -212,14 +213,14 @@ func TestWokenServer(t *testing.T) {
 		if len(s.strays()) != 1 {
 			t.Errorf("holder: strays %v", s.strays())
 		}
-		hung = 10 * time.Second
+		hung.Store(int64(10 * time.Second))
 		if err := report(unknown, 1); !errors.Is(err, weir.ErrConflict) {
 			t.Errorf("of a job that another server began: %v", err)
 		}
 		if list := s.strays(); len(list) != 0 {
 			t.Errorf("it would end %v", list)
 		}
-		hung = 0
+		hung.Store(0)
 	})
 }
 
@@ -228,8 +229,8 @@ func TestWokenServer(t *testing.T) {
 func TestSettledIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var slow time.Duration
-		s, stop := serve(t, &leases{now: time.Now}, Options{Now: func() time.Time { return time.Now().Add(slow) }})
+		var slow atomic.Int64
+		s, stop := serve(t, &leases{now: time.Now}, Options{Now: func() time.Time { return time.Now().Add(time.Duration(slow.Load())) }})
 		defer stop()
 		time.Sleep(settleWithin - 75*time.Millisecond)
 		d := newDriver(s, weir.Job{ID: weir.NewJobID()}, term)
@@ -239,12 +240,12 @@ func TestSettledIsTold(t *testing.T) {
 		if !s.reserve(d.id, 1, true).Wait {
 			t.Fatal("it does not wait")
 		}
-		slow = time.Second
+		slow.Store(int64(time.Second))
 		time.Sleep(time.Second)
 		if got := d.take(); len(got) != 1 {
 			t.Errorf("events %v", got)
 		}
-		slow = 0
+		slow.Store(0)
 	})
 }
 
