@@ -57,10 +57,19 @@ type Row struct {
 	Sort []byte `json:"sort,omitempty"`
 }
 
-// Size is about what the row takes in a message, where Sort is in base 64.
+// Size is the most that the row takes in a message: there Sort is in base 64, and
+// encoding/json escapes some characters, U+2028 and U+2029 among them.
 func (r *Row) Size() int {
-	const around = len(`{"op":"+I","row":,"sort":""},`)
-	return around + len(r.JSON) + (len(r.Sort)+2)/3*4
+	size := len(`{"op":"+I","row":,"sort":""},`) + len(r.JSON) + (len(r.Sort)+2)/3*4
+	for _, c := range r.JSON {
+		switch c {
+		case '<', '>', '&':
+			size += len(`\u003c`) - 1
+		case "\u2028"[0]:
+			size += len(`\u2028`) - len("\u2028")
+		}
+	}
+	return size
 }
 
 // A Reader is an operator whose state can be read. Read is called on the task's loop.

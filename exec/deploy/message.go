@@ -1,9 +1,11 @@
 package deploy
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"weir"
 )
@@ -82,11 +84,19 @@ var sentinels = []struct {
 	{"invalid", weir.ErrInvalid}, {"not_found", weir.ErrNotFound}, {"conflict", weir.ErrConflict}, {"stale", weir.ErrStale},
 }
 
-// EncodeReply gives the bytes of the answer to a command: body, or err.
+// bodyBegins is how a reply with a body begins; it ends with a brace. Bodies may be
+// large, so that they are put in and taken out as they are: whoever decodes one checks it.
+var bodyBegins = fmt.Appendf(nil, `{"version":%d,"body":`, Version)
+
+// EncodeReply gives the bytes of the answer to a command: body, which Encode made or
+// which is empty, or err.
 func EncodeReply(body []byte, err error) []byte {
-	r := Reply{Header: Head(), Body: body}
+	if err == nil && len(body) > 0 {
+		return slices.Concat(bodyBegins, body, []byte("}"))
+	}
+	r := Reply{Header: Head()}
 	if err != nil {
-		r.Body, r.Error = nil, &Error{Message: err.Error()}
+		r.Error = &Error{Message: err.Error()}
 		for _, s := range sentinels {
 			if errors.Is(err, s.err) {
 				r.Error.Kind = s.kind
@@ -99,6 +109,11 @@ func EncodeReply(body []byte, err error) []byte {
 // DecodeReply reads what EncodeReply wrote: the body, or an error that wraps the
 // sentinel the other side's error wrapped.
 func DecodeReply(reply []byte) ([]byte, error) {
+	if rest, ok := bytes.CutPrefix(reply, bodyBegins); ok {
+		if body, ok := bytes.CutSuffix(rest, []byte("}")); ok {
+			return body, nil
+		}
+	}
 	var r Reply
 	if err := Decode(reply, &r); err != nil {
 		return nil, err

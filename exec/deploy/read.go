@@ -22,7 +22,9 @@ type Results struct {
 
 // A Query says which rows a read wants.
 type Query struct {
-	Limit   int     `json:"limit"`
+	Limit int `json:"limit"`
+	// OrderBy orders the rows. Empty: by key where one page holds the whole result, else
+	// in an order that makes pages cheap and tells nothing.
 	OrderBy []Order `json:"order_by,omitempty"`
 	// After is the Sort of the last row of the page before.
 	After []byte `json:"after,omitempty"`

@@ -30,7 +30,7 @@ func TestPages(t *testing.T) {
 		must(t, err)
 		r := opened.(*result)
 		want, total := map[string]int{}, 0
-		for k := range rapid.IntRange(0, 200).Draw(t, "rows") {
+		for k := range rapid.IntRange(0, 100).Draw(t, "rows") {
 			copies := 1
 			if spec.Multiset {
 				copies = rapid.IntRange(1, 5).Draw(t, "copies")

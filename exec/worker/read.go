@@ -202,7 +202,8 @@ func merge(parts []deploy.Part, q deploy.Query) deploy.Page {
 	slices.SortStableFunc(rows, func(a, b deploy.Row) int { return bytes.Compare(a.Sort, b.Sort) })
 	size := 0
 	for i, r := range rows {
-		size += len(r.Row) + 16
+		row := exec.Row{JSON: r.Row}
+		size += row.Size()
 		if bound != nil && bytes.Compare(r.Sort, bound) > 0 || q.Limit > 0 && i >= q.Limit || size > replyBytes && i > 0 {
 			rows, more = rows[:i], true
 			break

@@ -67,3 +67,18 @@ func TestPartFits(t *testing.T) {
 		t.Errorf("a table: %d rows, version %d, more %v", len(p.Rows), p.Version, p.More)
 	}
 }
+
+// TestRowSize: no row takes more in a message than it says.
+func TestRowSize(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "plain", "<a href='&'>", "\u2028\u2029€", "\u2027"} {
+		for sort := range 5 {
+			row := exec.Row{Op: "+I", JSON: []byte(`{"s":"` + text + `"}`), Sort: make([]byte, sort)}
+			p := part(weir.TaskID{}, exec.Page{Rows: []exec.Row{row}}, exec.Query{Bytes: 1})
+			message, err := json.Marshal(p.Rows)
+			if err != nil || len(message) > row.Size()+2 || len(message) < row.Size()-20 {
+				t.Errorf("%q: %d bytes, said to be %d: %v", text, len(message), row.Size(), err)
+			}
+		}
+	}
+}

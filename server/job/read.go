@@ -324,7 +324,7 @@ func (s *Service) storedChanges(ctx context.Context, t table, c cursor, page *Ch
 		return err
 	}
 	var rows ResultPage
-	ask := deploy.Results{Header: deploy.Head(), Job: t.job.ID, Attempt: t.job.Attempt, Snapshot: t.snapshot(chosen.Manifest), Query: deploy.Query{Limit: defaultLimit}}
+	ask := deploy.Results{Header: deploy.Head(), Job: t.job.ID, Attempt: t.job.Attempt, Snapshot: t.snapshot(chosen.Manifest), Query: deploy.Query{Limit: maxLimit}}
 	if same {
 		ask.Query.After = c.After
 	}
