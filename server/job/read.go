@@ -48,9 +48,13 @@ func parseCursor(s string) (cursor, error) {
 		err = json.Unmarshal(b, &c)
 	}
 	if err != nil {
-		return c, inField("cursor", fmt.Errorf("%w: cursor %q is none that was given out: begin without one", weir.ErrInvalid, s))
+		return c, notGivenOut(s)
 	}
 	return c, nil
+}
+
+func notGivenOut(text string) error {
+	return inField("cursor", fmt.Errorf("%w: cursor %q is none that was given out: begin without one", weir.ErrInvalid, text))
 }
 
 // A table is a job's result table: the operator that keeps it and where it is.
@@ -169,6 +173,9 @@ func (t table) query(q ResultQuery) (deploy.Query, error) {
 	c, err := parseCursor(q.Cursor)
 	if err != nil {
 		return out, err
+	}
+	if q.Cursor != "" && len(c.After) == 0 {
+		return out, notGivenOut(q.Cursor)
 	}
 	if q.Cursor != "" && c.Order != q.OrderBy {
 		return out, inField("cursor", fmt.Errorf("%w: cursor: it belongs to order_by %q: repeat that with it", weir.ErrInvalid, c.Order))

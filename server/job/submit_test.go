@@ -126,6 +126,7 @@ func TestQueryOfResults(t *testing.T) {
 		"asc, desc or nothing":   {OrderBy: "k up"},
 		"commas between":         {OrderBy: "k n m"},
 		"none that was given":    {Cursor: "garbage!"},
+		`"e30" is none`:          {Cursor: "e30"},
 		"belongs to order_by":    {Cursor: next, OrderBy: "n"},
 		"write columns with com": {OrderBy: "k,"},
 	} {
