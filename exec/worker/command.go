@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"weir"
 	"weir/exec"
@@ -149,7 +150,7 @@ func (w *Worker) close(ctx context.Context, m deploy.Close) error {
 		return nil // it was closed and stopped before
 	}
 	a.close()
-	return wait(ctx, a.idleC)
+	return a.wait(ctx, a.idleC)
 }
 
 // stop ends an attempt, and older ones of the job, waits for them, and says what they
@@ -165,16 +166,22 @@ func (w *Worker) stop(ctx context.Context, m deploy.Stop) ([]byte, error) {
 		return nil, nil
 	}
 	a.cancel()
-	if err := wait(ctx, a.doneC); err != nil || a.m.Attempt != m.Attempt {
+	if err := a.wait(ctx, a.doneC); err != nil || a.m.Attempt != m.Attempt {
 		return nil, err
 	}
 	return deploy.Encode(deploy.Stopped{Header: deploy.Head(), Tasks: a.running().Tasks}), nil
 }
 
-func wait(ctx context.Context, doneC <-chan struct{}) error {
+// wait waits for tasks to end, but not for ever: a command that waits takes the place of
+// others, also of other jobs.
+func (a *attempt) wait(ctx context.Context, doneC <-chan struct{}) error {
+	timer := time.NewTimer(a.w.cfg.Patience)
+	defer timer.Stop()
 	select {
 	case <-doneC:
 		return nil
+	case <-timer.C:
+		return fmt.Errorf("%w: tasks of attempt %v of job %s have not ended within %v", weir.ErrConflict, a.m.Attempt, a.m.Job, a.w.cfg.Patience)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

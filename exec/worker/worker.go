@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -53,6 +54,8 @@ type Config struct {
 	Logger  *slog.Logger
 	Now     func() time.Time // nil: time.Now
 	Tasks   exec.Options
+	// Patience bounds how long a command waits for tasks to end; 0: 20 s.
+	Patience time.Duration
 }
 
 // beatEvery is the time between two heartbeats.
@@ -80,6 +83,7 @@ func New(cfg Config) *Worker {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	cfg.Patience = cmp.Or(cfg.Patience, 20*time.Second)
 	w := &Worker{cfg: cfg, incarnation: weir.NewIncarnation(), kickC: make(chan struct{}, 1)}
 	w.mu.attempts, w.mu.newest = map[weir.JobID]*attempt{}, map[weir.JobID]weir.AttemptID{}
 	return w

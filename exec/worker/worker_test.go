@@ -20,6 +20,7 @@ import (
 	"weir/checkpoint"
 	"weir/checkpoint/blob"
 	"weir/exec"
+	"weir/exec/batch"
 	"weir/exec/deploy"
 	"weir/exec/op"
 	"weir/exec/sink"
@@ -116,6 +117,12 @@ type harness struct {
 
 func start(t *testing.T) *harness {
 	t.Helper()
+	return startWith(t, source.Open)
+}
+
+// startWith starts a worker whose sources are opened by open.
+func startWith(t *testing.T, open func(context.Context, exec.Setup) (exec.Source, error)) *harness {
+	t.Helper()
 	h := &harness{t: t, dir: t.TempDir(), blobs: blob.NewMemory()}
 	h.c = &control{handler: make(chan func(context.Context, string, []byte) ([]byte, error), 1), moved: make(chan struct{}, 1)}
 	net, err := transport.OpenNetwork(context.Background(), transport.Options{})
@@ -124,7 +131,7 @@ func start(t *testing.T) *harness {
 	}
 	w := worker.New(worker.Config{
 		ID: "w1", Slots: 4, Control: h.c, Network: network{net}, Blobs: h.blobs,
-		Openers: exec.Openers{Source: source.Open, Operator: op.Open, Sink: sink.Open}, Files: []string{h.dir}, Logger: slog.New(slog.DiscardHandler),
+		Openers: exec.Openers{Source: open, Operator: op.Open, Sink: sink.Open}, Files: []string{h.dir}, Logger: slog.New(slog.DiscardHandler), Patience: time.Second,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -395,6 +402,44 @@ func TestLeaves(t *testing.T) {
 	h.until("it says goodbye", func(_ []deploy.Report, b deploy.Heartbeat) bool { return b.Leaving })
 	if _, err := h.ask(deploy.KindDeploy, h.deployment(2, endless)); !errors.Is(err, weir.ErrConflict) {
 		t.Errorf("a deployment to a worker that ends: %v", err)
+	}
+}
+
+// A hung is a source that hangs, as a dead file server makes it.
+type hung struct {
+	exec.Source
+	inC   chan<- struct{}
+	goneC <-chan struct{}
+}
+
+func (h hung) Next(context.Context) (*batch.Batch, exec.Poll, time.Time, error) {
+	h.inC <- struct{}{}
+	<-h.goneC
+	return nil, exec.Done, time.Time{}, nil
+}
+
+// A task that hangs does not keep the commands of other jobs from being heard: who
+// waits for its end is told in time that it has not come.
+func TestHangingTask(t *testing.T) {
+	t.Parallel()
+	inC, goneC := make(chan struct{}, 2), make(chan struct{})
+	h := startWith(t, func(ctx context.Context, s exec.Setup) (exec.Source, error) {
+		src, err := source.Open(ctx, s)
+		return hung{src, inC, goneC}, err
+	})
+	defer close(goneC)
+	m := h.deployment(1, endless)
+	h.must(deploy.KindDeploy, m)
+	for range m.Parallelism {
+		<-inC
+	}
+	for kind, command := range map[string]deploy.Message{
+		deploy.KindStop:  deploy.Stop{Header: deploy.Head(), Job: jobID, Attempt: m.Attempt},
+		deploy.KindClose: deploy.Close{Header: deploy.Head(), Job: jobID, Attempt: m.Attempt},
+	} {
+		if _, err := h.ask(kind, command); !errors.Is(err, weir.ErrConflict) {
+			t.Errorf("%s: %v", kind, err)
+		}
 	}
 }
 

@@ -117,9 +117,15 @@ func (d *driver) report(r deploy.Report) error {
 // A stray is an attempt that a worker runs and that is over.
 type stray struct {
 	worker  weir.WorkerID
-	running deploy.Running
+	job     weir.JobID
+	attempt weir.AttemptID
 }
 
+// strayWithin bounds how long a stray's end is waited for before it is asked for again:
+// a worker whose task hangs is not asked each time that we look.
+const strayWithin = 20 * time.Second
+
+// strays lists those that nobody is ending; their ends are the caller's.
 func (s *Service) strays() []stray {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +135,10 @@ func (s *Service) strays() []stray {
 	}
 	for _, w := range s.mu.workers.alive() {
 		for _, a := range w.beat.Attempts {
-			if d := s.mu.jobs[a.Job]; d == nil || d.attempt().Number > a.Attempt.Number {
-				list = append(list, stray{w.beat.Worker, a})
+			st := stray{w.beat.Worker, a.Job, a.Attempt}
+			if d := s.mu.jobs[a.Job]; !s.mu.strays[st] && (d == nil || d.attempt().Number > a.Attempt.Number) {
+				s.mu.strays[st] = true
+				list = append(list, st)
 			}
 		}
 	}
@@ -138,11 +146,16 @@ func (s *Service) strays() []stray {
 }
 
 func (s *Service) endStray(ctx context.Context, st stray) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, strayWithin)
 	defer cancel()
-	stop := deploy.Stop{Header: deploy.Head(), Job: st.running.Job, Attempt: st.running.Attempt}
+	defer func() {
+		s.mu.Lock()
+		delete(s.mu.strays, st)
+		s.mu.Unlock()
+	}()
+	stop := deploy.Stop{Header: deploy.Head(), Job: st.job, Attempt: st.attempt}
 	if _, err := s.ask(ctx, st.worker, deploy.KindStop, stop); err != nil && ctx.Err() == nil {
-		s.deps.Logger.Warn("stale attempt not ended, tried again", "worker", st.worker, "job", st.running.Job, "attempt", st.running.Attempt, "err", err)
+		s.deps.Logger.Warn("stale attempt not ended, tried again", "worker", st.worker, "job", st.job, "attempt", st.attempt, "err", err)
 	}
 }
 

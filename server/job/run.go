@@ -102,6 +102,7 @@ type Service struct {
 		jobs     map[weir.JobID]*driver
 		reserved map[weir.JobID]map[weir.WorkerID]int
 		ended    map[weir.JobID]endedAttempt
+		strays   map[stray]bool // that are being ended
 	}
 }
 
@@ -110,7 +111,7 @@ func New(deps Deps, opts Options) *Service {
 	opts = opts.withDefaults()
 	s := &Service{deps: deps, opts: opts, now: opts.Now, id: weir.NewIncarnation(), wakeC: make(chan struct{}, 1)}
 	s.mu.workers, s.mu.jobs, s.mu.reserved = newRegistry(), map[weir.JobID]*driver{}, map[weir.JobID]map[weir.WorkerID]int{}
-	s.mu.ended = map[weir.JobID]endedAttempt{}
+	s.mu.ended, s.mu.strays = map[weir.JobID]endedAttempt{}, map[stray]bool{}
 	return s
 }
 
