@@ -542,10 +542,14 @@ func TestCancelCheckpoint(t *testing.T) {
 	c := jobtest.New(t)
 	s1 := c.Server("s1")
 	c.Worker("w1", 4)
-	submit(t, c, s1, "counts", slowly(counts))
+	ctx := context.Background()
+	spec := c.Spec("counts", slowly(counts), 4)
+	spec.Checkpoint = json.RawMessage(`{"interval":"0s"}`) // a periodic one could hang before the one that is to
+	if _, err := s1.Submit(ctx, spec); err != nil {
+		t.Fatal(err)
+	}
 	c.Await(s1, "counts", weir.StatusRunning)
 	s2 := c.Server("s2")
-	ctx := context.Background()
 	c.Until("the holder is known", func(ctx context.Context) bool {
 		_, err := s2.TriggerCheckpoint(ctx, "counts", 10*time.Second)
 		return !errors.Is(err, job.ErrUnavailable)
