@@ -146,6 +146,7 @@ func (s *filesystem) read(ctx context.Context, sp *split) (*batch.Batch, error) 
 	}
 	limit := int(min(int64(r.n), max(sp.End-r.base, 0)))
 	p, more, f := s.decoder.decode(s.rows, r.data(), r.p, limit, r.base)
+	began := sp.Position > 0 || p > r.p // not behind a mark or header only: no line feed need stand there
 	r.p = p
 	if f != nil {
 		return nil, s.rowError(sp, f)
@@ -155,7 +156,9 @@ func (s *filesystem) read(ctx context.Context, sp *split) (*batch.Batch, error) 
 			return nil, s.located(sp, err)
 		}
 	}
-	sp.Position = r.offset()
+	if began {
+		sp.Position = r.offset()
+	}
 	if r.base+int64(r.p) >= sp.End {
 		if err := s.leave(sp); err != nil {
 			return nil, err

@@ -92,6 +92,38 @@ func TestSplits(t *testing.T) {
 	})
 }
 
+// TestMarkBeforeLongRecord: a snapshot is taken when only the mark of a file has been
+// read, since its first record is longer than what was read at once.
+func TestMarkBeforeLongRecord(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"a": "\ufeff\"one\n" + strings.Repeat("x", 300) + "\",1\ntwo,2\n"})
+	table := plan.Table{Name: "t", Connector: "filesystem", Format: "csv", Options: map[string]string{"path": dir}, Columns: []plan.Column{col("k", text), col("n", bigint)}}
+	spec := reading(table)
+	want := fmt.Sprintf("%q|1\n\"two\"|2\n", "one\n"+strings.Repeat("x", 300))
+	for polls := range 5 {
+		setup := setupOf(spec, dir, 0, 1)
+		s := sized(t, spec, setup, splitSize, 64)
+		var got string
+		for range polls {
+			b, _, _, err := s.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b != nil {
+				got += show(b, spec)
+			}
+		}
+		setup.Restored, setup.List = true, snapshots(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := drain(t, sized(t, spec, setup, splitSize, 64), spec)
+		if err != nil || got+rest != want {
+			t.Errorf("after %d polls: got %s, %v", polls, got+rest, err)
+		}
+	}
+}
+
 // readSplits reads all splits in turns at one parallelism, restores at another in the
 // midst, and reads on.
 func readSplits(t *rapid.T, spec *plan.SourceSpec, dir string, size int64) []string {
