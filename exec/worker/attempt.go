@@ -77,12 +77,12 @@ func (a *attempt) runTasks() error {
 		return err
 	}
 	a.log.Info("tasks built", "worker", a.w.cfg.ID, "tasks", len(tasks))
+	a.built(tasks) // before they report: an answer may be a command for them
 	g, ctx := errgroup.WithContext(a.ctx)
 	for _, t := range tasks {
 		g.Go(func() error { return t.Run(ctx) })
 		a.report.add(deploy.Report{Status: &deploy.TaskStatus{Task: t.ID()}})
 	}
-	a.built(tasks)
 	a.w.kick()
 	return g.Wait()
 }
