@@ -65,6 +65,10 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return &Store{read: db.read, write: db.write, opt: o}, nil
 }
 
+// maxMigrators bounds how many programs may migrate one SQLite file at a time: there is
+// no lock for it, and who loses a race looks again.
+const maxMigrators = 8
+
 // Migrate brings the schema of the metastore at url up to date, creating it where
 // there is none, and returns the names of the migrations it applied. Several at once
 // wait for each other.
@@ -80,6 +84,9 @@ func Migrate(ctx context.Context, url string, o Options) ([]string, error) {
 		return nil, err
 	}
 	done, err := p.Up(ctx)
+	for tries := 0; err != nil && db.dialect == goose.DialectSQLite3 && tries < maxMigrators && ctx.Err() == nil; tries++ {
+		done, err = p.Up(ctx) // another program may have been faster: its work is found now
+	}
 	if err != nil {
 		return nil, fmt.Errorf("migrate %s: %w", db.name, oneLine(err))
 	}
