@@ -1,0 +1,129 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir"
+	"weir/exec/deploy"
+	"weir/server/job"
+	"weir/server/job/jobtest"
+)
+
+// copyRows copies rows into files.
+func copyRows(dir string) string {
+	return `
+CREATE TABLE numbers (k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '40000', 'rows-per-second' = '40000',
+  'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '39999');
+CREATE TABLE copies (k INT) WITH ('connector' = 'filesystem', 'path' = '` + dir + `', 'format' = 'json');
+INSERT INTO copies SELECT k FROM numbers`
+}
+
+// lines counts how often each line is in the files of a folder.
+func lines(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for line := range strings.Lines(string(text)) {
+			found[line]++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestSinkExactlyOnce(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	c.Worker("w2", 4)
+	c.Heard(s, 2)
+	out := filepath.Join(c.Dir, "out")
+	if err := os.Mkdir(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, c, s, "copy", copyRows(out))
+	completed(t, c, "copy")
+	c.Kill("w1")
+	if j := c.Await(s, "copy", weir.StatusFinished, weir.StatusFailed); j.Status != weir.StatusFinished || j.Attempt.Number < 2 {
+		t.Fatalf("%s, attempt %v: %+v", j.Status, j.Attempt, j.Failure)
+	}
+	got := lines(t, out)
+	for line, n := range got {
+		if n != 1 {
+			t.Errorf("%d times %s", n, line)
+		}
+	}
+	if len(got) != 40000 {
+		t.Errorf("%d rows, want 40000", len(got))
+	}
+	ctx := context.Background()
+	if _, err := s.Start(ctx, "copy", job.StartRequest{From: "nothing"}); !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), "allow_duplicate_output") {
+		t.Errorf("start from nothing: %v", err)
+	}
+	if _, err := s.Results(ctx, "copy", job.ResultQuery{}); !errors.Is(err, weir.ErrConflict) {
+		t.Errorf("results: %v", err)
+	}
+}
+
+// A cancel makes decided output visible first, also where the attempt's own sinks
+// never heard of the decision.
+func TestCancelCompletesCommits(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	lost := func(kind string) bool { return kind == deploy.KindCommit || kind == deploy.KindCommitOnly }
+	c.Lose.Store(&lost)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	out := filepath.Join(c.Dir, "out")
+	if err := os.Mkdir(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	j := submit(t, c, s, "copy", copyRows(out))
+	completed(t, c, "copy")
+	if _, err := s.Cancel(ctx, "copy", false); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(s, "copy", weir.StatusStopping)
+	c.Until("an event about open commits", func(ctx context.Context) bool {
+		events, err := c.Store.Events(ctx, j.ID, 0, 1000)
+		return err == nil && slices.ContainsFunc(events, func(e weir.Event) bool {
+			return e.Kind == "commit" && strings.Contains(e.Message, "abandon_output")
+		})
+	})
+	if got := lines(t, out); len(got) > 0 {
+		t.Fatalf("%d rows are visible already", len(got))
+	}
+	c.Lose.Store(nil)
+	j = c.Await(s, "copy", weir.StatusCanceled)
+	got := lines(t, out)
+	if len(got) == 0 {
+		t.Error("no row became visible")
+	}
+	r, err := c.Store.CheckpointByID(ctx, j.ID, j.Base.Checkpoint)
+	if err != nil || r.CommitsOpen {
+		t.Errorf("checkpoint %+v, %v: want its commits closed", r, err)
+	}
+	if _, err := s.Start(ctx, "copy", job.StartRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(s, "copy", weir.StatusFinished)
+	if got := lines(t, out); len(got) != 40000 {
+		t.Errorf("%d rows, want 40000", len(got))
+	}
+}
