@@ -39,6 +39,7 @@ test: deps build ## every test: Go with the race detector, web, end to end in a 
 .PHONY: test-long
 test-long: deps build ## longer runs of the simulations, models and fuzzers
 	WEIR_LONG=1 $(GO) test -race -timeout 60m ./...
+	WEIR_LONG=1 $(GO) test -count=1 -timeout 30m -tags e2e ./e2e
 
 .PHONY: lint
 lint: web/node_modules/.installed ## golangci-lint, vet, deadcode, the web linters

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	followEvery   = 250 * time.Millisecond
+	followEvery   = 100 * time.Millisecond
 	sayEvery      = 5 * time.Second // a plain progress line, where there is no terminal
 	staleAfter    = 3 * time.Second // without news from the workers the job is at a standstill
 	waitsAfter    = 2 * time.Second // a job that is not placed by then says why
