@@ -203,7 +203,7 @@ function Detail({ job, id }: { job: Job; id: number }) {
                   <td className="num">{s.index}</td>
                   <td>{s.worker}</td>
                   <td>
-                    <div className="fall">
+                    <div className={s === slowest && all.length > 1 ? "fall slowest" : "fall"} title={s === slowest ? "the slowest" : undefined}>
                       {parts.map(([name, ms]) => {
                         const left = at;
                         at += ms;
@@ -216,7 +216,6 @@ function Detail({ job, id }: { job: Job; id: number }) {
                   <td className="num">{s.cut_ms.toFixed(2)}</td>
                   <td className="num">
                     {s.upload_ms.toFixed(1)}
-                    {s === slowest && all.length > 1 ? " · slowest" : ""}
                   </td>
                   <td className="num">{bytes(s.new_bytes)}</td>
                   <td className="num">{bytes(s.total_bytes)}</td>
