@@ -95,11 +95,11 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if f.changes && job.Status != "FAILED" {
-		return nil
-	}
 	if job.Status == "FAILED" {
 		return jobFailed(job)
+	}
+	if f.changes {
+		return nil // they were the result
 	}
 	w.final(job)
 	return f.printResult(ctx, c, job, stdout)
@@ -126,8 +126,7 @@ func (f *runFlags) follow(ctx context.Context, c *client, job jobView, w *progre
 			w.say(fmt.Sprintf("waiting for the server: %v", err))
 		} else {
 			job = now
-			switch job.Status {
-			case "FINISHED", "FAILED", "STOPPED", "CANCELED":
+			if terminal(job) {
 				return job, nil
 			}
 			var table resultView

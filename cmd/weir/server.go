@@ -69,7 +69,7 @@ func newServer() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := require(map[string]string{"--metastore": conf.metastore, "--nats": conf.nats, "--storage": conf.storage}); err != nil {
+			if err := require(needed{"--metastore", conf.metastore}, needed{"--nats", conf.nats}, needed{"--storage", conf.storage}); err != nil {
 				return err
 			}
 			conf.checkPath = lexically(files)
@@ -101,31 +101,37 @@ func newServer() *cobra.Command {
 	return cmd
 }
 
+// A needed is a flag that has to be given.
+type needed struct{ flag, value string }
+
 // require reports the flags that have no value.
-func require(flags map[string]string) error {
-	var errs []error
-	for _, name := range []string{"--metastore", "--nats", "--storage"} {
-		if v, ok := flags[name]; ok && v == "" {
-			errs = append(errs, fmt.Errorf("%s is needed: %w", name, errUsage))
+func require(flags ...needed) error {
+	var missing []string
+	for _, f := range flags {
+		if f.value == "" {
+			missing = append(missing, f.flag)
 		}
 	}
-	return errors.Join(errs...)
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("needed: %s: %w", strings.Join(missing, ", "), errUsage)
 }
 
 // lexically checks paths against roots on another machine: by their text alone. The
 // worker checks again, with links resolved.
 func lexically(files []string) func(string) error {
 	return func(path string) error {
+		if len(files) == 0 {
+			return fmt.Errorf("path %s: no folder is open to file tables; start the server and the workers with --files DIR", path)
+		}
+		if !filepath.IsAbs(path) {
+			return nil // below the worker's folder; it decides
+		}
 		for _, root := range files {
-			if !filepath.IsAbs(path) {
-				return nil // below the worker's folder; it decides
-			}
 			if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
 				return nil
 			}
-		}
-		if len(files) == 0 {
-			return fmt.Errorf("path %s: no folder is open to file tables; start the server and the workers with --files DIR", path)
 		}
 		return fmt.Errorf("path %s is below no folder of --files %s", path, strings.Join(files, ", "))
 	}
@@ -210,20 +216,12 @@ func createDemo(ctx context.Context, store *metastore.Store) error {
 
 // openStorage opens object storage and, for a folder, makes it.
 func openStorage(url string) (blob.Store, error) {
-	if dir, ok := folderOf(url); ok {
+	if dir, ok := strings.CutPrefix(url, "file://"); ok {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, fmt.Errorf("storage %s: %w", url, err)
 		}
 	}
 	return blob.Open(url)
-}
-
-func folderOf(url string) (string, bool) {
-	const scheme = "file://"
-	if len(url) > len(scheme) && url[:len(scheme)] == scheme {
-		return url[len(scheme):], true
-	}
-	return "", false
 }
 
 // run serves until ctx ends.
@@ -272,7 +270,7 @@ func newMigrate() *cobra.Command {
 		Short: "bring the metastore's schema up to date",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := require(map[string]string{"--metastore": url}); err != nil {
+			if err := require(needed{"--metastore", url}); err != nil {
 				return err
 			}
 			applied, err := metastore.Migrate(cmd.Context(), url, metastore.Options{})

@@ -249,12 +249,8 @@ func (c *child) run(ctx context.Context) error {
 		if time.Since(began) > steadyAfter {
 			wait = restartFirst
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if pause(ctx, wait) != nil {
 			return nil
-		case <-timer.C:
 		}
 	}
 }

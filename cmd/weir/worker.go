@@ -66,7 +66,7 @@ func newWorker() *cobra.Command {
 var notInID = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 func (conf workerConfig) run(ctx context.Context, stdin io.Reader, log *slog.Logger) error {
-	if err := require(map[string]string{"--nats": conf.nats, "--storage": conf.storage}); err != nil {
+	if err := require(needed{"--nats", conf.nats}, needed{"--storage", conf.storage}); err != nil {
 		return err
 	}
 	if conf.slots < 1 {

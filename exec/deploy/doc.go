@@ -2,6 +2,7 @@
 // a version, so that they can be read off the wire; golden files pin their form.
 //
 //	server ──Deploy, Trigger, Commit, Close, Stop, CommitOnly──▶ worker    commands
+//	       ──Checkpoint, CancelCheckpoint──▶ server                        to the lease's holder
 //	       ──Results, Changes──▶ worker ──Read──▶ workers                 reads
 //	       ◀──Report: Ack, TaskStatus, Ended, Committed──                 reports
 //	       ◀──Heartbeat──                                                 once a second
@@ -11,8 +12,8 @@
 //
 // Invariants
 //
-//  1. A message names its job and attempt; a worker does what an attempt older than
-//     the newest it knows asks for with weir.ErrStale, and nothing else.
+//  1. A message names its job and attempt; a worker answers what an attempt older
+//     than the newest it knows asks for with weir.ErrStale, and does nothing else.
 //  2. Doing a command again changes nothing: its identity is (job, attempt, kind,
 //     checkpoint).
 //  3. A report is sent until a server has taken it in. A Heartbeat may be lost: the

@@ -19,8 +19,8 @@
 //	    if size and checksum agree, and an error otherwise.
 //	K3  The snapshot holds every segment not yet published and confirmed. Restored, the
 //	    segments are dealt out to any number of subtasks. A marker, an empty hidden file
-//	    (….-done-BARRIER), notes how far a writer's segments have been published, so
-//	    that readers may move published files away.
+//	    (….-done-BARRIER), notes the last segment of a writer that has been published,
+//	    so that readers may move published files away.
 //	K4  What a snapshot may name is not deleted: a sealed segment of an aborted attempt
 //	    stays for a week. Files that were only begun, by an older attempt of the same job
 //	    and operator, are removed when subtask 0 opens.
@@ -33,8 +33,8 @@
 //
 // CSV is RFC 4180 with LF and the options csv.delimiter, csv.header (in each file) and
 // csv.null; by default NULL is empty and an empty text is "". (So a NULL in a table of
-// one column is an empty line, which a source passes over.) JSON is one object per
-// line, keys in the table's order, NULL as null.
+// one column is an empty line, which a source of one column reads as a row.) JSON is one
+// object per line, keys in the table's order, NULL as null.
 //
 //	BOOLEAN        true, false
 //	INT, BIGINT    decimal digits

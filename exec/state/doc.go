@@ -39,7 +39,7 @@
 // every size (Ranked), from any place on: whoever reads a large table in small parts
 // pays for the parts alone.
 //
-// What a cut costs, measured with 1 M entries of one word in 2,000 chunks: Cut 3 to 6 µs;
+// What a cut costs, measured with 1 M entries of one word in 2,000 chunks: Cut about 6 µs;
 // after it the first touch of each chunk copies 16 KiB, about 3 µs with its share of
 // garbage collection, so that a loop touching all of the state pays some 7 ms in all,
 // spread over its batches. Off the loop, ordering takes 30 ns and encoding 120 ns per
