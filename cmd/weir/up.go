@@ -250,7 +250,7 @@ func (c *child) run(ctx context.Context) error {
 			wait = restartFirst
 		}
 		if pause(ctx, wait) != nil {
-			return nil
+			return nil //nolint:nilerr // it was told to end
 		}
 	}
 }
