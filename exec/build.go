@@ -184,7 +184,7 @@ func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, 
 	s := Setup{
 		Job: c.Job, Attempt: c.Attempt, Operator: chain.Operators[i], Subtask: id.Subtask,
 		Parallelism: chain.Subtasks(c.Parallelism), MaxParallelism: c.Graph.MaxParallelism,
-		Restored: c.Restored != nil, Files: c.Files,
+		Restored: c.Restored != nil, Files: c.Files, Now: c.Options.withDefaults().Now,
 		Logger: c.Logger.With("job", c.Job, "attempt", c.Attempt, "op", chain.Operators[i].ID, "subtask", id.Subtask),
 	}
 	s.Input = c.input(id.Chain, i)

@@ -34,9 +34,20 @@ type Setup struct {
 	// finds out for itself at a start from nothing: that of the first. nil: there is only
 	// one subtask.
 	Agree func(ctx context.Context, name string, mine []byte) ([]byte, error)
+	// Rejects takes rows at fault, which the operator then leaves out; nil: the first one
+	// fails the job.
+	Rejects Rejecter
+	// Now is the clock of CURRENT_TIMESTAMP.
+	Now func() time.Time
 	// Files are the roots below which file connectors may read and write; empty: none.
 	Files  []string
 	Logger *slog.Logger
+}
+
+// A Rejecter takes the rows that on_row_error skips or keeps. An error means that the
+// task is ending, and is returned as it is. It keeps nothing of e.
+type Rejecter interface {
+	Reject(e *RowError) error
 }
 
 // A Collector takes an operator's output. Emit passes the ownership of the batch on;
@@ -111,6 +122,7 @@ type RowError struct {
 	Offset int64  // of the record in Path, bytes
 	Column string // the column at fault; empty: the whole row
 	Reason string
+	Raw    string // the record's bytes as they lie in the source; empty: unknown
 }
 
 // Error gives one line: table, file:line, column and reason.

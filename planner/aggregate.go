@@ -8,21 +8,13 @@ import (
 	"weir/planner/sql"
 )
 
-// An aggregate is a call of a grouping: fn over arg, an expression over the table's columns.
-type aggregate struct {
-	fn   expr.AggFunc
-	arg  *expr.Expr // nil for COUNT(*)
-	typ  expr.Type  // of the result
-	text string     // normalised: it names the state
-}
-
 // A grouping is the keys and aggregates of a query while its select list is bound.
 // Its columns are the keys, then the aggregates.
 type grouping struct {
 	rows  *scope // in which keys and arguments are bound
 	nodes []sql.Expr
 	keys  []*expr.Expr
-	aggs  []aggregate
+	aggs  []call
 	wrong bool // a key could not be bound: whether a column is one is not known
 }
 
@@ -50,8 +42,8 @@ func (g *grouping) column(i int) *expr.Expr {
 }
 
 // add registers an aggregate, once for all that are equal, and returns its column.
-func (g *grouping) add(a aggregate) *expr.Expr {
-	i := slices.IndexFunc(g.aggs, func(b aggregate) bool {
+func (g *grouping) add(a call) *expr.Expr {
+	i := slices.IndexFunc(g.aggs, func(b call) bool {
 		return a.fn == b.fn && a.text == b.text && a.typ == b.typ && (a.arg == nil || a.arg.Type == b.arg.Type)
 	})
 	if i < 0 {
@@ -74,7 +66,7 @@ func (s *scope) call(e *sql.Call) *expr.Expr {
 		s.found.add(e, CodeUnsupported, "", "%s(DISTINCT …) is not supported", name)
 		return nil
 	case e.Star && name == "COUNT":
-		return s.groups.add(aggregate{fn: expr.CountStar, typ: expr.Type{Kind: expr.BigInt}, text: "count(*)"})
+		return s.groups.add(call{fn: expr.CountStar, typ: expr.Type{Kind: expr.BigInt}, text: "count(*)"})
 	case e.Star || len(e.Args) != 1:
 		s.found.add(e, CodeType, "", "%s takes one argument", name)
 		return nil
@@ -84,7 +76,7 @@ func (s *scope) call(e *sql.Call) *expr.Expr {
 		return nil
 	}
 	arg = typed(arg)
-	a := aggregate{arg: arg, fn: expr.Count, typ: expr.Type{Kind: expr.BigInt}}
+	a := call{arg: arg, fn: expr.Count, typ: expr.Type{Kind: expr.BigInt}}
 	if name == "SUM" {
 		if rank(arg.Type) == 0 {
 			s.found.add(e.Args[0], CodeType, "", "SUM needs a number, and this is %s", article(arg))

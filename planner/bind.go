@@ -18,7 +18,7 @@ type query struct {
 	where   *expr.Expr // over the source's columns; nil: all rows
 	grouped bool
 	keys    []*expr.Expr // over the source's columns
-	aggs    []aggregate  // their arguments, too
+	aggs    []call  // their arguments, too
 	outputs []output     // over the source's columns; of a grouped query over keys, then aggs
 	sink    *table       // nil: the result is kept
 	ids     identities   // made from the tree as bound
@@ -50,8 +50,8 @@ func bind(prog *program, ts *tables, found *problems) (*query, []string) {
 	b := &binding{prog: prog, found: found, tables: ts}
 	var q *query
 	switch job := prog.job.(type) {
-	case *sql.Select:
-		if q = b.selectQuery(job, false); q != nil {
+	case *sql.Query:
+		if q = b.selectQuery(job.Body.(*sql.Select), false); q != nil {
 			b.warnKeepsAll(q)
 		}
 	case *sql.Insert:
@@ -102,13 +102,14 @@ type item struct {
 
 // selectQuery binds SELECT. inserted: the names of its columns do not matter.
 func (b *binding) selectQuery(s *sql.Select, inserted bool) *query {
-	t := b.source(s.From)
+	from := s.From.(*sql.TableRef)
+	t := b.source(from)
 	if t == nil {
 		return nil
 	}
 	alias := t.Name
-	if s.From.Alias != nil {
-		alias = s.From.Alias.Name
+	if from.Alias != nil {
+		alias = from.Alias.Name
 	}
 	rows := &scope{found: b.found, table: t, alias: alias, clause: "an aggregate"}
 	q := &query{source: t, where: b.where(s.Where, rows)}

@@ -120,7 +120,7 @@ func row(a, b int64, d float64, f, null bool) *batch.Batch {
 }
 
 func valueOf(t *rapid.T, e *expr.Expr, row *batch.Batch) (value string, fails bool) {
-	program, err := eval.Compile(e)
+	program, err := eval.Compile(e, eval.Env{})
 	if err != nil {
 		t.Fatalf("compile: %v", err)
 	}

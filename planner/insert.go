@@ -11,7 +11,7 @@ import (
 // insert binds INSERT INTO: the query, and that its columns fit the sink's.
 func (b *binding) insert(ins *sql.Insert) *query {
 	sink := b.sink(ins)
-	q := b.selectQuery(ins.Query, true)
+	q := b.selectQuery(ins.Query.Body.(*sql.Select), true)
 	if sink == nil || q == nil {
 		return nil
 	}
@@ -25,7 +25,7 @@ func (b *binding) insert(ins *sql.Insert) *query {
 		return nil
 	}
 	if len(targets) != len(q.outputs) {
-		b.found.add(ins.Query.Items[0], CodeType, "the columns are "+strings.Join(namesAt(sink, targets), ", "),
+		b.found.add(ins.Query, CodeType, "the columns are "+strings.Join(namesAt(sink, targets), ", "),
 			"table %s takes %s, and the query gives %d", sink.Name, columns(len(targets)), len(q.outputs))
 		return nil
 	}

@@ -13,7 +13,7 @@ type program struct {
 	tables []*sql.CreateTable
 	broken []sql.Ident // tables whose CREATE TABLE cannot be read
 	sets   []*sql.Set
-	job    sql.Statement // *sql.Select or *sql.Insert
+	job    sql.Statement // *sql.Query or *sql.Insert
 }
 
 // parse reads a script and sees that it is one job: any number of CREATE TABLE and
@@ -42,7 +42,7 @@ func parse(src string, found *problems) *program {
 func (prog *program) place(s sql.Statement, found *problems) {
 	const order = "a script's settings and tables come before its query; move it up"
 	switch s := s.(type) {
-	case *sql.Select, *sql.Insert:
+	case *sql.Query, *sql.Insert:
 		if prog.job != nil {
 			found.add(head(s), CodeQuery, "submit a job for each SELECT and INSERT", "a script is one job, and this is its second query")
 			return

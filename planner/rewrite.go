@@ -55,7 +55,7 @@ func (q *query) fold() {
 	for i, k := range keys {
 		q.keys[i] = fold(k)
 	}
-	q.aggs = make([]aggregate, len(aggs))
+	q.aggs = make([]call, len(aggs))
 	for i, a := range aggs {
 		if a.arg != nil {
 			a.arg = fold(a.arg)

@@ -33,7 +33,7 @@ func BenchmarkSelect(b *testing.B) {
 		"computed": condition(expr.OpGt, bigint(expr.OpMul, bigintColumn(0), number(3)), bigintColumn(0)),
 	} {
 		b.Run(name, func(b *testing.B) {
-			p, err := Compile(e)
+			p, err := Compile(e, Env{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func BenchmarkEval(b *testing.B) {
 		"divide": bigint(expr.OpDiv, bigintColumn(0), number(7)),
 	} {
 		b.Run(name, func(b *testing.B) {
-			p, err := Compile(e)
+			p, err := Compile(e, Env{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -2,13 +2,19 @@ package eval
 
 import (
 	"fmt"
+	"time"
 
 	"weir/exec/batch"
 	"weir/planner/expr"
 )
 
+// An Env is what a program needs beside its batch.
+type Env struct {
+	Now func() time.Time // the clock of CURRENT_TIMESTAMP; nil: time.Now
+}
+
 // Compile makes a program of an expression tree, which it does not keep.
-func Compile(e *expr.Expr) (*Program, error) {
+func Compile(e *expr.Expr, env Env) (*Program, error) {
 	root, err := compile(e)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", describe(e), err)

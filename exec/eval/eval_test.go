@@ -14,7 +14,7 @@ import (
 )
 
 func compileFor(t *rapid.T, e *expr.Expr) *Program {
-	p, err := Compile(e)
+	p, err := Compile(e, Env{})
 	if err != nil {
 		text, _ := json.Marshal(e)
 		t.Fatalf("compile %s: %v", text, err)
@@ -187,7 +187,7 @@ func TestGuardedDivision(t *testing.T) {
 	// x <> 0 AND 10 / x > 1
 	e := condition(expr.OpAnd, condition(expr.OpNe, bigintColumn(0), number(0)),
 		condition(expr.OpGt, bigint(expr.OpDiv, number(10), bigintColumn(0)), number(1)))
-	p, err := Compile(e)
+	p, err := Compile(e, Env{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestRowErrors(t *testing.T) {
 		{bigint(expr.OpMod, number(1), bigintColumn(0)), []int32{0, 1}, "division by zero in %", 1},
 		{bigint(expr.OpNeg, bigintColumn(0)), nil, "BIGINT overflow in neg", 3},
 	} {
-		p, err := Compile(c.e)
+		p, err := Compile(c.e, Env{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,11 +250,11 @@ func TestCompileRefuses(t *testing.T) {
 		"is not a decimal":     {Op: expr.OpLiteral, Type: expr.DecimalType(2), Literal: &expr.Literal{Decimal: "x"}},
 		"- STRING giving BIGI": bigint(expr.OpNeg, text),
 	} {
-		if _, err := Compile(e); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := Compile(e, Env{}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	p, err := Compile(number(1))
+	p, err := Compile(number(1), Env{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestCompileRefuses(t *testing.T) {
 
 func TestColumnPassesOn(t *testing.T) {
 	t.Parallel()
-	p, err := Compile(bigintColumn(0))
+	p, err := Compile(bigintColumn(0), Env{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestNoAllocations(t *testing.T) {
 	b := intBatch(slices.Repeat([]int64{4, 0, -3}, 300)...)
 	e := condition(expr.OpOr, condition(expr.OpIn, bigintColumn(0), number(4), number(9)),
 		condition(expr.OpLt, bigint(expr.OpAdd, bigintColumn(0), number(1)), bigintColumn(0)))
-	p, err := Compile(e)
+	p, err := Compile(e, Env{})
 	if err != nil {
 		t.Fatal(err)
 	}

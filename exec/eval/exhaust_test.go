@@ -69,7 +69,7 @@ func pairs(t *testing.T, typ expr.Type) *batch.Batch {
 // never fails.
 func checkCondition(t *testing.T, e *expr.Expr, b *batch.Batch) {
 	t.Helper()
-	p, err := Compile(e)
+	p, err := Compile(e, Env{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestArithmeticExhaustively(t *testing.T) {
 			if op == expr.OpNeg {
 				e.Args = e.Args[:1]
 			}
-			p, err := Compile(e)
+			p, err := Compile(e, Env{})
 			if err != nil {
 				t.Fatal(err)
 			}

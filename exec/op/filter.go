@@ -16,7 +16,7 @@ type filter struct {
 }
 
 func openFilter(s exec.Setup) (*filter, error) {
-	p, err := eval.Compile(s.Operator.Filter.Predicate)
+	p, err := eval.Compile(s.Operator.Filter.Predicate, eval.Env{Now: s.Now})
 	if err != nil {
 		return nil, err
 	}

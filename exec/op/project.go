@@ -24,7 +24,7 @@ func openProject(s exec.Setup) (*project, error) {
 	p := &project{pool: batch.NewPool(exec.Layout(s.Operator.Schema), batch.Target)}
 	last := map[int]int{}
 	for i, e := range s.Operator.Project.Exprs {
-		program, err := eval.Compile(e)
+		program, err := eval.Compile(e, eval.Env{Now: s.Now})
 		if err != nil {
 			return nil, err
 		}

@@ -34,6 +34,22 @@ const (
 	OpIn        Op = "in" // Args[0] in Args[1:]; three-valued
 	OpIsNull    Op = "is null"
 	OpIsNotNull Op = "is not null"
+
+	OpDistinct    Op = "is distinct from" // never NULL: NULL is not distinct from NULL
+	OpNotDistinct Op = "is not distinct from"
+
+	// Args: condition, value, condition, value, …, and the value of ELSE. A value is
+	// computed only for the rows that take it, a condition only where those before it
+	// are not true.
+	OpCase Op = "case"
+	// The first of Args that is not NULL; each is computed only where those before are NULL.
+	OpCoalesce Op = "coalesce"
+	// Args[0] as Type, as CAST: a value that does not fit is a row error; with TRY_CAST NULL.
+	OpCast    Op = "cast"
+	OpTryCast Op = "try_cast"
+	// A function of the table (Functions): Func of Args, which have exactly the types of
+	// one of its signatures.
+	OpCall Op = "call"
 )
 
 // An Expr is a node of a typed expression tree. It is stored as JSON inside the
@@ -44,14 +60,18 @@ type Expr struct {
 	Column  int      `json:"column,omitempty"` // OpColumn: index into the input's columns
 	Literal *Literal `json:"literal,omitempty"`
 	Args    []*Expr  `json:"args,omitempty"`
+	Func    string   `json:"func,omitempty"` // OpCall: the function's name in the table
+	// Zone is the time zone by whose clock casts and functions over TIMESTAMP_LTZ work,
+	// by its IANA name; empty: UTC, or it does not matter.
+	Zone string `json:"zone,omitempty"`
 	// Text is the SQL this node came from, for row errors and plans ("price * qty").
 	Text string `json:"text,omitempty"`
 }
 
 // A Literal is a constant; the field that Type's kind names is set: Bool for
-// BOOLEAN; Int for INT, BIGINT and TIMESTAMP_LTZ (microseconds); Double ("NaN",
-// "Infinity" and "-Infinity" included, hence text); Decimal, the exact decimal
-// digits; String.
+// BOOLEAN; Int for INT, BIGINT, dates, times and intervals, in the units of their
+// kinds; Double ("NaN", "Infinity" and "-Infinity" included, hence text); Decimal, the
+// exact decimal digits; String, and for BYTES their hexadecimal digits in it.
 type Literal struct {
 	Bool    bool   `json:"bool,omitempty"`
 	Int     int64  `json:"int,omitempty"`
@@ -68,6 +88,8 @@ type Aggregate struct {
 	// Type is the type of the result; ArgType that of the argument.
 	Type    Type `json:"type"`
 	ArgType Type `json:"arg_type"`
+	// Distinct: equal values of the argument count once.
+	Distinct bool `json:"distinct,omitempty"`
 	// Text is the normalised expression ("sum(price)"): it names the state.
 	Text string `json:"text"`
 }
@@ -80,6 +102,14 @@ const (
 	CountStar AggFunc = "count(*)" // BIGINT
 	Count     AggFunc = "count"    // BIGINT; skips NULL
 	Sum       AggFunc = "sum"      // NULL when it saw only NULL; accumulates in 128 bits or compensated doubles
+	Min       AggFunc = "min"      // of every type with an order: PostgreSQL's
+	Max       AggFunc = "max"
+	Avg       AggFunc = "avg"      // DOUBLE of integers and doubles, DECIMAL(38, max(s, 6)) of decimals; from the exact sum
+	BoolAnd   AggFunc = "bool_and" // NULL when it saw only NULL
+	BoolOr    AggFunc = "bool_or"
+	// ApproxCountDistinct is BIGINT; a HyperLogLog sketch, within about 1 %. Only over
+	// rows that are not taken back.
+	ApproxCountDistinct AggFunc = "approx_count_distinct"
 )
 
 // Partial returns the types of the columns in which a partial aggregate travels from

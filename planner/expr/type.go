@@ -13,20 +13,25 @@ type Kind uint8
 
 // The kinds of types. Their names, not their numbers, are stored.
 const (
-	Null         Kind = iota // the type of a bare NULL; never a column's
-	Boolean                  // BOOLEAN
-	Int                      // INT: 32 bits, kept in an int64
-	BigInt                   // BIGINT: 64 bits
-	Double                   // DOUBLE: IEEE 754, 64 bits
-	Decimal                  // DECIMAL(p,s), p ≤ 38: a 128-bit unscaled integer
-	String                   // STRING: valid UTF-8
-	TimestampLTZ             // TIMESTAMP_LTZ(p), p ≤ 6: microseconds since 1970 UTC
+	Null          Kind = iota // the type of a bare NULL; never a column's
+	Boolean                   // BOOLEAN
+	Int                       // INT: 32 bits, kept in an int64
+	BigInt                    // BIGINT: 64 bits
+	Double                    // DOUBLE: IEEE 754, 64 bits
+	Decimal                   // DECIMAL(p,s), p ≤ 38: a 128-bit unscaled integer
+	String                    // STRING: valid UTF-8
+	TimestampLTZ              // TIMESTAMP_LTZ(p), p ≤ 6: microseconds since 1970 UTC
+	Bytes                     // BYTES
+	Date                      // DATE: days since 1970-01-01
+	Timestamp                 // TIMESTAMP(p), p ≤ 6: microseconds since 1970-01-01T00:00:00 on a clock of no zone
+	Interval                  // INTERVAL DAY TO SECOND: microseconds
+	MonthInterval             // INTERVAL YEAR TO MONTH: months
 )
 
 // A Type is a SQL type. The zero value is the type of NULL.
 type Type struct {
 	Kind      Kind
-	Precision int // Decimal: digits; TimestampLTZ: fractional digits
+	Precision int // Decimal: digits; Timestamp, TimestampLTZ: fractional digits
 	Scale     int // Decimal: digits behind the point
 }
 
@@ -52,6 +57,16 @@ func (t Type) String() string {
 		return "STRING"
 	case TimestampLTZ:
 		return fmt.Sprintf("TIMESTAMP_LTZ(%d)", t.Precision)
+	case Bytes:
+		return "BYTES"
+	case Date:
+		return "DATE"
+	case Timestamp:
+		return fmt.Sprintf("TIMESTAMP(%d)", t.Precision)
+	case Interval:
+		return "INTERVAL DAY TO SECOND"
+	case MonthInterval:
+		return "INTERVAL YEAR TO MONTH"
 	}
 	return fmt.Sprintf("type(%d)", t.Kind)
 }
@@ -73,7 +88,7 @@ func (t *Type) UnmarshalText(b []byte) error {
 		}
 		params[i] = n
 	}
-	for k := Null; k <= TimestampLTZ; k++ {
+	for k := Null; k <= MonthInterval; k++ {
 		full := Type{Kind: k, Precision: params[0], Scale: params[1]}
 		if base, _, _ := strings.Cut(full.String(), "("); base == name {
 			*t = full

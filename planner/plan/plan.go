@@ -29,6 +29,8 @@ type Graph struct {
 	Edges          []Edge  `json:"edges"`
 	// Bounded: every source ends.
 	Bounded bool `json:"bounded"`
+	// OnRowError is "skip" or "keep"; empty: a row error fails the job.
+	OnRowError string `json:"on_row_error,omitempty"`
 	// Result is the schema that the kept result shows; nil when the job has a sink.
 	Result []Column `json:"result,omitempty"`
 }
@@ -62,6 +64,12 @@ type Edge struct {
 	// Keys are the columns of From's output by whose hash rows are routed; a row's
 	// key group chooses the subtask. Empty: everything goes to subtask 0.
 	Keys []int `json:"keys"`
+	// Forward: subtask i of From sends to subtask i of To alone; both chains have as
+	// many subtasks. Keys is empty.
+	Forward bool `json:"forward,omitempty"`
+	// Rejects: the edge carries the rows that From's operators reject, with the columns
+	// of RejectColumns, and not what they emit.
+	Rejects bool `json:"rejects,omitempty"`
 }
 
 // An OperatorKind names what an operator does.
@@ -69,13 +77,15 @@ type OperatorKind string
 
 // The kinds of operators.
 const (
-	Source          OperatorKind = "source"
+	Source          OperatorKind = "source" // of a table, or of rows written in the query
 	Filter          OperatorKind = "filter"
 	Project         OperatorKind = "project"
 	LocalAggregate  OperatorKind = "local_aggregate"
 	GlobalAggregate OperatorKind = "global_aggregate"
 	Result          OperatorKind = "result"
 	Sink            OperatorKind = "sink"
+	Expand          OperatorKind = "expand"
+	Rejects         OperatorKind = "rejects"
 )
 
 // An Operator is one node; the spec that Kind names is set.
@@ -91,6 +101,8 @@ type Operator struct {
 	Aggregate *AggregateSpec `json:"aggregate,omitempty"` // local and global
 	Result    *ResultSpec    `json:"result,omitempty"`
 	Sink      *SinkSpec      `json:"sink,omitempty"`
+	Expand    *ExpandSpec    `json:"expand,omitempty"`
+	Rejects   *RejectsSpec   `json:"rejects,omitempty"`
 }
 
 // A Table is a table's definition as the plan keeps it.
@@ -110,6 +122,10 @@ type SourceSpec struct {
 	Read []int `json:"read"`
 	// Bounded: the source ends by itself.
 	Bounded bool `json:"bounded"`
+	// Values are the rows of a table written in the query (VALUES, or a SELECT without
+	// FROM): each row's expressions read no columns and have the columns' types. Table
+	// then has the connector "values".
+	Values [][]*expr.Expr `json:"values,omitempty"`
 	// RowsPerSecond paces the whole job's source; 0: as fast as possible.
 	RowsPerSecond float64 `json:"rows_per_second,omitempty"`
 }
@@ -136,6 +152,41 @@ type AggregateSpec struct {
 	Raw        bool             `json:"raw,omitempty"`
 	// Final: emit each group once, at the end of bounded input; otherwise every change.
 	Final bool `json:"final,omitempty"`
+	// Changing: the input takes rows back (-U, -D); a group goes with its last row. Raw too.
+	Changing bool `json:"changing,omitempty"`
+	// Always are keys of groups that exist without a row, at the end of bounded input
+	// (the grand total of ROLLUP): literals, one per key. Without Keys there is one
+	// such group by nature, and it is not listed.
+	Always [][]*expr.Expr `json:"always,omitempty"`
+}
+
+// An ExpandSpec emits each row once for every grouping set. Its output is the input's
+// columns and one more, INT: the number of the set from 0. In the output for a set those
+// of Keys that Sets does not name for it are NULL.
+type ExpandSpec struct {
+	Keys []int   `json:"keys"` // input columns that are keys of some set
+	Sets [][]int `json:"sets"` // per set, the input columns of its keys
+}
+
+// A RejectsSpec keeps the rows that on_row_error skips or keeps. Its operator is alone
+// in a Single chain that Rejects edges lead to.
+type RejectsSpec struct {
+	// Keep: all of them; otherwise they are counted and the first few of each table kept.
+	Keep bool `json:"keep,omitempty"`
+}
+
+// RejectColumns is the schema of rejected rows.
+func RejectColumns() []Column {
+	text, number := expr.Type{Kind: expr.String}, expr.Type{Kind: expr.BigInt}
+	return []Column{
+		{Name: "table", Type: text, NotNull: true}, // or the operator, where many rows were at fault
+		{Name: "path", Type: text},                 // of the file; NULL where the source has none
+		{Name: "line", Type: number},               // from 1; NULL: unknown
+		{Name: "offset", Type: number},             // of the record: bytes, or the row's number in its source
+		{Name: "column", Type: text},               // NULL: the whole record
+		{Name: "reason", Type: text, NotNull: true},
+		{Name: "raw", Type: expr.Type{Kind: expr.Bytes}}, // the record as it lay in the source; NULL: it was well-formed
+	}
 }
 
 // A ResultSpec keeps the job's result table in keyed state.

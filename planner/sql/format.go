@@ -55,7 +55,7 @@ func (p *printer) statement(s Statement) {
 		}
 		p.add("\n")
 		p.query(s.Query)
-	case *Select:
+	case *Query:
 		p.query(s)
 	}
 }
@@ -122,7 +122,8 @@ func (t *TypeName) String() string {
 	return name + suffix
 }
 
-func (p *printer) query(s *Select) {
+func (p *printer) query(q *Query) {
+	s := q.Body.(*Select)
 	p.add("SELECT ")
 	for i, it := range s.Items {
 		if i > 0 {
@@ -133,9 +134,10 @@ func (p *printer) query(s *Select) {
 			p.add(" AS ", QuoteName(it.Alias.Name))
 		}
 	}
-	p.add("\nFROM ", QuoteName(s.From.Name.Name))
-	if s.From.Alias != nil {
-		p.add(" AS ", QuoteName(s.From.Alias.Name))
+	from := s.From.(*TableRef)
+	p.add("\nFROM ", QuoteName(from.Name.Name))
+	if from.Alias != nil {
+		p.add(" AS ", QuoteName(from.Alias.Name))
 	}
 	if s.Where != nil {
 		p.add("\nWHERE ")

@@ -225,7 +225,7 @@ func (p *parser) statement() Statement {
 	var s Statement
 	switch {
 	case p.isWord("SELECT"):
-		s = p.selectStatement()
+		s = p.query()
 	case p.word("INSERT"):
 		s = p.insert(start)
 	case p.word("SET"):

@@ -22,9 +22,16 @@ func (p *parser) insert(start int) *Insert {
 	case !p.isWord("SELECT"):
 		p.expected("SELECT")
 	}
-	ins.Query = p.selectStatement()
+	ins.Query = p.query()
 	ins.Span = p.span(start)
 	return ins
+}
+
+func (p *parser) query() *Query {
+	start := p.here()
+	q := &Query{Body: p.selectStatement()}
+	q.Span = p.span(start)
+	return q
 }
 
 func (p *parser) selectStatement() *Select {

@@ -23,7 +23,7 @@ func TestScripts(t *testing.T) {
 				if len(errs) > 0 {
 					return showErrors("SELECT "+d.Input, errs)
 				}
-				return showTree(script.Statements[0].(*Select).Items[0].Expr, "SELECT "+d.Input, "")
+				return showTree(script.Statements[0].(*Query).Body.(*Select).Items[0].Expr, "SELECT "+d.Input, "")
 			case "suggest":
 				return Suggest(d.Input, strings.Fields("SELECT FROM user_id behavior category_id checkpoint.interval")) + "\n"
 			}
