@@ -24,15 +24,6 @@ func (g *grouping) key(s *scope, e sql.Expr) int {
 	return slices.IndexFunc(g.nodes, func(k sql.Expr) bool { return sameExpr(k, e) && s.qualifiersFit(e) })
 }
 
-// qualifiersFit reports whether the column references in e that name a table name the
-// query's.
-func (s *scope) qualifiersFit(e sql.Expr) bool {
-	if ref, ok := e.(*sql.ColumnRef); ok {
-		return ref.Table == nil || sameName(ref.Table.Name, s.alias)
-	}
-	return !slices.ContainsFunc(operands(e), func(x sql.Expr) bool { return !s.qualifiersFit(x) })
-}
-
 // column gives the expression that reads column i of the grouping.
 func (g *grouping) column(i int) *expr.Expr {
 	if i < len(g.keys) {
@@ -84,7 +75,7 @@ func (s *scope) call(e *sql.Call) *expr.Expr {
 		}
 		a.fn, a.typ = expr.Sum, sumType(arg.Type)
 	}
-	a.text = string(a.fn) + "(" + arg.SQL(s.table.columnNames()) + ")"
+	a.text = string(a.fn) + "(" + arg.SQL(s.names()) + ")"
 	return s.groups.add(a)
 }
 

@@ -18,7 +18,7 @@ type query struct {
 	where   *expr.Expr // over the source's columns; nil: all rows
 	grouped bool
 	keys    []*expr.Expr // over the source's columns
-	aggs    []call  // their arguments, too
+	aggs    []call       // their arguments, too
 	outputs []output     // over the source's columns; of a grouped query over keys, then aggs
 	sink    *table       // nil: the result is kept
 	ids     identities   // made from the tree as bound
@@ -111,7 +111,8 @@ func (b *binding) selectQuery(s *sql.Select, inserted bool) *query {
 	if from.Alias != nil {
 		alias = from.Alias.Name
 	}
-	rows := &scope{found: b.found, table: t, alias: alias, clause: "an aggregate"}
+	all := &scan{table: t, read: allColumns(t)}
+	rows := &scope{found: b.found, fields: visibleColumns(all.columns(), alias), from: "table " + t.Name, clause: "an aggregate"}
 	q := &query{source: t, where: b.where(s.Where, rows)}
 	items := b.expand(s.Items, rows)
 	q.grouped = len(s.GroupBy) > 0 || slices.ContainsFunc(items, func(it item) bool { return hasAggregate(it.node) })
@@ -186,8 +187,8 @@ func (b *binding) expand(list []*sql.Item, rows *scope) []item {
 		if !rows.checkQualifier(star.Table) {
 			continue
 		}
-		for _, c := range rows.table.Columns {
-			name := sql.Ident{Span: star.Span, Name: c.Name}
+		for _, f := range rows.fields {
+			name := sql.Ident{Span: star.Span, Name: f.name}
 			items = append(items, item{node: &sql.ColumnRef{Span: star.Span, Name: name}})
 		}
 	}
@@ -237,7 +238,7 @@ func (b *binding) groupNode(e sql.Expr, items []item, rows *scope) sql.Expr {
 		}
 		return items[n-1].node
 	case *sql.ColumnRef:
-		if g.Table != nil || rows.table.column(g.Name.Name) >= 0 {
+		if g.Table != nil || rows.lookup(g.Name.Name) >= 0 {
 			return e
 		}
 		return b.groupAlias(g, items, rows)
@@ -280,8 +281,8 @@ func (b *binding) groupAlias(ref *sql.ColumnRef, items []item, rows *scope) sql.
 		}
 		names = append(names, it.alias.Name)
 	}
-	names = append(names, rows.table.columnNames()...)
-	b.found.add(ref, CodeName, hints(suggestion(ref.Name.Name, names), "the columns are "+strings.Join(rows.table.columnNames(), ", ")),
-		"table %s has no column %s, and the select list no such name", rows.table.Name, ref.Name.Name)
+	names = append(names, rows.names()...)
+	b.found.add(ref, CodeName, hints(suggestion(ref.Name.Name, names), "the columns are "+strings.Join(rows.names(), ", ")),
+		"%s has no column %s, and the select list no such name", rows.from, ref.Name.Name)
 	return nil
 }

@@ -8,17 +8,6 @@ import (
 	"weir/planner/sql"
 )
 
-// A scope binds expressions over the columns of one table, or, where groups is set,
-// over the keys and aggregates of a grouping of it. Its methods return nil after
-// recording what is wrong; nil operands pass through silently.
-type scope struct {
-	found  *problems
-	table  *table
-	alias  string
-	groups *grouping // nil: rows, not groups
-	clause string    // where no aggregate may stand: "WHERE", "GROUP BY", "an aggregate"
-}
-
 func (s *scope) expr(e sql.Expr) *expr.Expr {
 	if s.groups != nil {
 		if i := s.groups.key(s, e); i >= 0 {
@@ -61,48 +50,6 @@ func (s *scope) number(at sql.Node, text string) *expr.Expr {
 		return nil
 	}
 	return e
-}
-
-// resolve finds the column that a reference means, or -1 after saying why there is none.
-func (s *scope) resolve(e *sql.ColumnRef) int {
-	if !s.checkQualifier(e.Table) {
-		return -1
-	}
-	i := s.table.column(e.Name.Name)
-	if i < 0 {
-		names := s.table.columnNames()
-		s.found.add(e.Name, CodeName, hints(suggestion(e.Name.Name, names), "the columns are "+strings.Join(names, ", ")),
-			"table %s has no column %s", s.table.Name, e.Name.Name)
-	}
-	return i
-}
-
-func (s *scope) checkQualifier(q *sql.Ident) bool {
-	if q == nil || sameName(q.Name, s.alias) {
-		return true
-	}
-	s.found.add(q, CodeName, "the table of this query is "+s.alias, "unknown table %s", q.Name)
-	return false
-}
-
-func (s *scope) columnRef(e *sql.ColumnRef) *expr.Expr {
-	i := s.resolve(e)
-	if i < 0 {
-		return nil
-	}
-	col := s.table.Columns[i]
-	if s.groups != nil {
-		if s.groups.wrong {
-			return nil
-		}
-		s.found.add(e, CodeQuery, "add it to GROUP BY, or use COUNT or SUM of it",
-			"column %s is neither in GROUP BY nor in an aggregate", col.Name)
-		return nil
-	}
-	if col.Type.Kind == expr.Null {
-		return nil // the table's definition is wrong and has been reported
-	}
-	return &expr.Expr{Op: expr.OpColumn, Type: col.Type, Column: i}
 }
 
 func (s *scope) unary(e *sql.Unary) *expr.Expr {
