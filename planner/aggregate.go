@@ -53,6 +53,9 @@ func (s *scope) call(e *sql.Call) *expr.Expr {
 	case s.groups == nil:
 		s.found.add(e, CodeQuery, "", "an aggregate (%s) cannot stand in %s", name, s.clause)
 		return nil
+	case e.Filter != nil:
+		s.found.add(e.Filter, CodeUnsupported, "", "FILTER (WHERE …) is not supported")
+		return nil
 	case e.Distinct:
 		s.found.add(e, CodeUnsupported, "", "%s(DISTINCT …) is not supported", name)
 		return nil
@@ -105,7 +108,8 @@ func (s *scope) refuseFunction(e *sql.Call, name string) {
 		s.found.add(e, CodeUnsupported, hint, "the function %s is not supported", name)
 	case "COALESCE", "NULLIF", "IF", "LOWER", "UPPER", "CHAR_LENGTH", "LENGTH", "REPLACE", "SPLIT_INDEX", "CONCAT", "REGEXP_EXTRACT", "SUBSTR",
 		"ABS", "ROUND", "MOD", "POWER", "SQRT", "EXP", "LN", "DATE_FORMAT", "DATE_TRUNC", "TO_TIMESTAMP", "TO_TIMESTAMP_LTZ", "FROM_UNIXTIME",
-		"UNIX_TIMESTAMP", "NOW", "PROCTIME", "GREATEST", "LEAST", "MD5", "UUID", "DESCRIPTOR", "GROUPING":
+		"UNIX_TIMESTAMP", "NOW", "PROCTIME", "GREATEST", "LEAST", "MD5", "UUID", "DESCRIPTOR", "GROUPING",
+		"EXTRACT", "FLOOR", "CEIL", "CEILING", "TRIM", "POSITION", "SUBSTRING", "CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP":
 		hint := ""
 		if name == "MOD" {
 			hint = "write a % b"

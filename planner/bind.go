@@ -51,6 +51,9 @@ func bind(prog *program, ts *tables, found *problems) (*query, []string) {
 	var q *query
 	switch job := prog.job.(type) {
 	case *sql.Query:
+		if refuseNew(job, b.found) {
+			break
+		}
 		if q = b.selectQuery(job.Body.(*sql.Select), false); q != nil {
 			b.warnKeepsAll(q)
 		}

@@ -39,6 +39,8 @@ func (s *scope) expr(e sql.Expr) *expr.Expr {
 		s.found.add(e, CodeUnsupported, "", "INTERVAL is not supported")
 	case *sql.Star:
 		s.found.add(e, CodeQuery, "", "* stands in a select list only")
+	default:
+		s.found.add(e, CodeUnsupported, "", "%s is not supported", nodeName(e))
 	}
 	return nil
 }
@@ -74,6 +76,10 @@ func (s *scope) unary(e *sql.Unary) *expr.Expr {
 }
 
 func (s *scope) binary(e *sql.Binary) *expr.Expr {
+	if e.Op == "||" {
+		s.found.add(sql.Span{Start: e.OpPos, Stop: e.OpPos + len(e.Op)}, CodeUnsupported, "", "the operator || is not supported")
+		return nil
+	}
 	x, y := s.expr(e.X), s.expr(e.Y)
 	if x == nil || y == nil {
 		return nil

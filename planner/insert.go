@@ -11,6 +11,9 @@ import (
 // insert binds INSERT INTO: the query, and that its columns fit the sink's.
 func (b *binding) insert(ins *sql.Insert) *query {
 	sink := b.sink(ins)
+	if refuseNew(ins.Query, b.found) {
+		return nil
+	}
 	q := b.selectQuery(ins.Query.Body.(*sql.Select), true)
 	if sink == nil || q == nil {
 		return nil

@@ -58,10 +58,30 @@ func (prog *program) place(s sql.Statement, found *problems) {
 			found.add(s.Key, CodeQuery, order, "SET '%s' stands behind the query", s.Key.Value)
 		}
 		prog.sets = append(prog.sets, s)
+	default:
+		found.add(head(s), CodeUnsupported, "", "%s is not supported", statementName(s))
 	}
 }
 
 // head is the span of a statement's first word: what to point at when all of it is meant.
-func head(s sql.Statement) sql.Span {
+func head(s sql.Node) sql.Span {
 	return sql.Span{Start: s.Pos(), Stop: s.Pos() + len("SELECT")}
+}
+
+func statementName(s sql.Statement) string {
+	switch s := s.(type) {
+	case *sql.CreateView:
+		return "CREATE VIEW"
+	case *sql.Drop:
+		return "DROP"
+	case *sql.Show:
+		return "SHOW " + s.What
+	case *sql.Describe:
+		return "DESCRIBE"
+	case *sql.Explain:
+		return "EXPLAIN"
+	case *sql.StatementSet:
+		return "EXECUTE STATEMENT SET"
+	}
+	return "this statement"
 }

@@ -34,14 +34,15 @@ type Ident struct {
 	Name string
 }
 
-// CreateTable is CREATE TABLE name (elements) WITH (options).
+// CreateTable is CREATE TABLE [IF NOT EXISTS] name (elements) WITH (options).
 type CreateTable struct {
 	Span
-	Name       Ident
-	Columns    []*Column
-	Watermark  *Watermark  // may be nil
-	PrimaryKey *PrimaryKey // may be nil
-	Options    []*Option
+	Name        Ident
+	IfNotExists bool
+	Columns     []*Column
+	Watermark   *Watermark  // may be nil
+	PrimaryKey  *PrimaryKey // may be nil
+	Options     []*Option
 }
 
 // A Column is "name type [NOT NULL]", or "name AS expression": then Type is nil.
@@ -94,7 +95,7 @@ type Insert struct {
 	Query   *Query
 }
 
-// CreateView is CREATE VIEW name [(columns)] AS query.
+// CreateView is CREATE VIEW [IF NOT EXISTS] name [(columns)] AS query.
 type CreateView struct {
 	Span
 	Name        Ident
