@@ -15,7 +15,7 @@ type Env struct {
 
 // Compile makes a program of an expression tree, which it does not keep.
 func Compile(e *expr.Expr, env Env) (*Program, error) {
-	root, err := compile(e)
+	root, err := compile(e, env)
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", describe(e), err)
 	}
@@ -34,7 +34,7 @@ func describe(e *expr.Expr) string {
 	return string(e.Op)
 }
 
-func compile(e *expr.Expr) (node, error) {
+func compile(e *expr.Expr, env Env) (node, error) {
 	if want := arity(e.Op); want >= 0 && len(e.Args) != want {
 		return nil, fmt.Errorf("%q has %d operands, not %d", e.Op, len(e.Args), want)
 	}
@@ -44,14 +44,14 @@ func compile(e *expr.Expr) (node, error) {
 	case expr.OpLiteral:
 		return compileLiteral(e)
 	case expr.OpIn:
-		return compileIn(e)
+		return compileIn(e, env)
 	case expr.OpNot:
-		return compileNot(e)
+		return compileNot(e, env)
 	}
 	args := make([]node, len(e.Args))
 	for i, a := range e.Args {
 		var err error
-		if args[i], err = compile(a); err != nil {
+		if args[i], err = compile(a, env); err != nil {
 			return nil, err
 		}
 	}
@@ -68,6 +68,8 @@ func compile(e *expr.Expr) (node, error) {
 		return compileConnective(e, args)
 	case expr.OpIsNull, expr.OpIsNotNull:
 		return &isNull{arg: args[0], negated: e.Op == expr.OpIsNotNull}, nil
+	case expr.OpCall:
+		return compileCall(e, args, env)
 	}
 	return nil, fmt.Errorf("unknown operation %q", e.Op)
 }
@@ -105,12 +107,12 @@ func compileConnective(e *expr.Expr, args []node) (node, error) {
 
 // compileNot pushes NOT into comparisons and IN, which have a form of their own for
 // it; this keeps NULL as it is.
-func compileNot(e *expr.Expr) (node, error) {
+func compileNot(e *expr.Expr, env Env) (node, error) {
 	inner := e.Args[0]
 	if inner.Type.Kind != expr.Boolean && inner.Type.Kind != expr.Null {
 		return nil, fmt.Errorf("%q of %v", e.Op, inner.Type)
 	}
-	arg, err := compile(inner)
+	arg, err := compile(inner, env)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 // A convert node changes the type of its argument, exactly or to a wider type.
 type convert struct {
 	arg     node
-	kernel  func(n *convert, v *batch.Vector, row int) bool // nil: the layout stays as it is
+	kernel  func(n *convert, v *batch.Vector, row int) bool
 	failure failure
 	scale   int          // of the argument, a DECIMAL
 	mul     batch.Int128 // power of ten to reach the result's scale
@@ -48,13 +48,16 @@ func compileConvert(e *expr.Expr, arg node) (node, error) {
 	default:
 		return nil, fmt.Errorf("convert %v to %v", from, to)
 	}
+	if n.kernel == nil { // the values stay as they are
+		return arg, nil
+	}
 	return n, nil
 }
 
 func (n *convert) eval(b *batch.Batch, rows []int32) (*batch.Vector, error) {
 	v, err := n.arg.eval(b, rows)
-	if err != nil || n.kernel == nil {
-		return v, err
+	if err != nil {
+		return nil, err
 	}
 	n.out.Resize(b.Len)
 	meet(&n.out, v, v, b.Len)

@@ -21,6 +21,11 @@
 //	    wrapped value leaves a kernel. Doubles follow IEEE 754.
 //	E5  Comparison is PostgreSQL's: NaN equals itself and is greater than all else, -0
 //	    equals 0, strings compare by bytes, false is less than true.
+//	E6  Strings that a kernel makes are empty where they are NULL or not computed.
+//
+// Functions of the table (OpCall) are listed in call.go; most are one kernel, a loop over
+// the rows that are selected and not NULL, which says of a row that it has a value, is
+// NULL or fails.
 //
 // Integer kernels compute all rows, selected or not, and gather an overflow flag
 // beside; only when it is set do they look for a selected row that overflowed.

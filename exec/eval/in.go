@@ -22,16 +22,16 @@ type in struct {
 
 // compileIn makes an in node where the list is constant, and else the ORs that IN
 // stands for.
-func compileIn(e *expr.Expr) (node, error) {
+func compileIn(e *expr.Expr, env Env) (node, error) {
 	if len(e.Args) < 2 {
 		return nil, fmt.Errorf("%q has %d operands", e.Op, len(e.Args))
 	}
 	constants := !slices.ContainsFunc(e.Args[1:], func(a *expr.Expr) bool { return a.Op != expr.OpLiteral })
 	switch physical := Physical(e.Args[0].Type); {
 	case !constants, physical == batch.Bools, physical == batch.Decimals:
-		return compileInAsOr(e)
+		return compileInAsOr(e, env)
 	}
-	arg, err := compile(e.Args[0])
+	arg, err := compile(e.Args[0], env)
 	if err != nil {
 		return nil, err
 	}
@@ -60,10 +60,10 @@ func compileIn(e *expr.Expr) (node, error) {
 	return n, nil
 }
 
-func compileInAsOr(e *expr.Expr) (node, error) {
+func compileInAsOr(e *expr.Expr, env Env) (node, error) {
 	var all node
 	for _, a := range e.Args[1:] {
-		one, err := compile(&expr.Expr{Op: expr.OpEq, Type: e.Type, Args: []*expr.Expr{e.Args[0], a}, Text: e.Text})
+		one, err := compile(&expr.Expr{Op: expr.OpEq, Type: e.Type, Args: []*expr.Expr{e.Args[0], a}, Text: e.Text}, env)
 		if err != nil {
 			return nil, err
 		}

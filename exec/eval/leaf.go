@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 
@@ -52,7 +53,7 @@ func appendLiteral(v *batch.Vector, e *expr.Expr) error {
 	switch e.Type.Kind {
 	case expr.Boolean:
 		v.AppendBool(l.Bool)
-	case expr.Int, expr.BigInt, expr.TimestampLTZ:
+	case expr.Int, expr.BigInt, expr.TimestampLTZ, expr.Date, expr.Timestamp, expr.Interval, expr.MonthInterval:
 		v.AppendInt(l.Int)
 	case expr.Double:
 		f, err := strconv.ParseFloat(l.Double, 64)
@@ -68,6 +69,12 @@ func appendLiteral(v *batch.Vector, e *expr.Expr) error {
 		v.AppendDecimal(d)
 	case expr.String:
 		v.AppendString(l.String)
+	case expr.Bytes:
+		x, err := hex.DecodeString(l.String)
+		if err != nil {
+			return fmt.Errorf("literal: %w", err)
+		}
+		v.AppendBytes(x)
 	default:
 		return fmt.Errorf("literal of type %v", e.Type)
 	}

@@ -20,7 +20,8 @@ type Program struct {
 // A node computes one vector for a batch.
 type node interface {
 	// eval computes the given rows; nil means all rows of the batch. The vector has at
-	// least b.Len rows and is valid until the next call.
+	// least b.Len rows and is valid until the next call. All nodes but columns and
+	// constants own the vector they return.
 	eval(b *batch.Batch, rows []int32) (*batch.Vector, error)
 }
 
@@ -71,21 +72,11 @@ func (p *Program) Eval(b *batch.Batch, out *batch.Vector) error {
 		truncate(out, b.Len)
 		return nil
 	}
-	if computed(p.root) {
-		*out, *v = *v, *out // the node takes the old vector's storage
-		v.Physical = out.Physical
-	} else {
-		out.CopyFrom(v)
-	}
+	*out, *v = *v, *out // the node takes the old vector's storage
+	v.Physical = out.Physical
 	truncate(out, b.Len)
 	zeroNulls(out, b.Len)
 	return nil
-}
-
-// computed reports whether the node owns the vector it returns.
-func computed(n node) bool {
-	c, ok := n.(*convert)
-	return !ok || c.kernel != nil
 }
 
 // Select returns the selected rows of b for which the predicate is true, in the
@@ -105,13 +96,13 @@ func (p *Program) Select(b *batch.Batch, sel []int32) ([]int32, error) {
 // Physical returns the layout of vectors of a type. A bare NULL is laid out as a BOOLEAN.
 func Physical(t expr.Type) batch.Physical {
 	switch t.Kind {
-	case expr.Int, expr.BigInt, expr.TimestampLTZ:
+	case expr.Int, expr.BigInt, expr.TimestampLTZ, expr.Date, expr.Timestamp, expr.Interval, expr.MonthInterval:
 		return batch.Ints
 	case expr.Double:
 		return batch.Floats
 	case expr.Decimal:
 		return batch.Decimals
-	case expr.String:
+	case expr.String, expr.Bytes:
 		return batch.Strings
 	}
 	return batch.Bools
@@ -137,8 +128,8 @@ func truncate(v *batch.Vector, n int) {
 	}
 }
 
-// zeroNulls sets the values of NULL rows to zero (E3). No kernel computes strings,
-// so those of NULL rows are empty.
+// zeroNulls sets the values of NULL rows to zero (E3). Strings of NULL rows are empty
+// as they are (E6).
 func zeroNulls(v *batch.Vector, n int) {
 	if v.Valid == nil {
 		return
