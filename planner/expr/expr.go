@@ -113,13 +113,36 @@ const (
 )
 
 // Partial returns the types of the columns in which a partial aggregate travels from
-// the local to the global phase: a count for counts; the 128-bit sum, NULL when
-// empty, for exact sums; for DOUBLE the sum, its compensation, the number of values
-// seen and the numbers of NaN, +Inf and -Inf among them.
+// the local to the global phase:
+//
+//	count(*), count         a BIGINT
+//	sum of exact numbers    the 128-bit sum, NULL when it saw no value
+//	sum of DOUBLE           the sum, its compensation, and as BIGINT the numbers of values,
+//	                        of NaN, +Inf and -Inf among them
+//	avg                     those of the sum, then the number of values as BIGINT
+//	min, max                the value, NULL when it saw none
+//	bool_and, bool_or       the numbers of trues and of falses as BIGINT
+//	approx_count_distinct   the sketch as BYTES
+//
+// DISTINCT aggregates have none: they are computed in one phase.
 func (a Aggregate) Partial() []Type {
-	if a.Func != Sum {
-		return []Type{{Kind: BigInt}}
+	number := Type{Kind: BigInt}
+	switch a.Func {
+	case Sum:
+		return a.partialSum()
+	case Avg:
+		return append(a.partialSum(), number)
+	case Min, Max:
+		return []Type{a.ArgType}
+	case BoolAnd, BoolOr:
+		return []Type{number, number}
+	case ApproxCountDistinct:
+		return []Type{{Kind: Bytes}}
 	}
+	return []Type{number}
+}
+
+func (a Aggregate) partialSum() []Type {
 	if a.ArgType.Kind == Double {
 		d, n := Type{Kind: Double}, Type{Kind: BigInt}
 		return []Type{d, d, n, n, n, n}
