@@ -14,6 +14,7 @@ type compare struct {
 	left, right node
 	less        bool // left < right; otherwise left = right
 	negated     bool
+	nullSafe    bool    // NULL = NULL, and no value equals NULL; never with less
 	l, r        []int64 // doubles as integers of the same order
 	out         batch.Vector
 }
@@ -42,6 +43,21 @@ func compileCompare(e *expr.Expr, left, right node) (node, error) {
 	return n, nil
 }
 
+// compileDistinct makes an equality that takes NULL as a value.
+func compileDistinct(e *expr.Expr, left, right node) (node, error) {
+	l, r := e.Args[0].Type, e.Args[1].Type
+	negated := e.Op == expr.OpDistinct
+	switch {
+	case r.Kind == expr.Null:
+		return &isNull{arg: left, negated: negated}, nil
+	case l.Kind == expr.Null:
+		return &isNull{arg: right, negated: negated}, nil
+	case l.Kind != r.Kind || l.Scale != r.Scale:
+		return nil, fmt.Errorf("%v %s %v", l, e.Op, r)
+	}
+	return &compare{left: left, right: right, negated: negated, nullSafe: true}, nil
+}
+
 func (n *compare) eval(b *batch.Batch, rows []int32) (*batch.Vector, error) {
 	l, r, err := operands(n.left, n.right, b, rows)
 	if err != nil {
@@ -63,7 +79,20 @@ func (n *compare) eval(b *batch.Batch, rows []int32) (*batch.Vector, error) {
 	case batch.Strings:
 		n.strings(l, r, rows)
 	}
+	if n.nullSafe && n.out.Valid != nil {
+		n.decideNulls(l, r, rows)
+	}
 	return &n.out, nil
+}
+
+// decideNulls gives a truth value to the rows where an operand is NULL.
+func (n *compare) decideNulls(l, r *batch.Vector, rows []int32) {
+	for i := range count(len(n.out.Bools), rows) {
+		if row := at(rows, i); n.out.Null(row) {
+			n.out.Bools[row] = (l.Null(row) && r.Null(row)) != n.negated
+		}
+	}
+	n.out.ClearValid()
 }
 
 // ordered maps doubles to integers that order as they do.

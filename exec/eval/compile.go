@@ -68,6 +68,12 @@ func compile(e *expr.Expr, env Env) (node, error) {
 		return compileConnective(e, args)
 	case expr.OpIsNull, expr.OpIsNotNull:
 		return &isNull{arg: args[0], negated: e.Op == expr.OpIsNotNull}, nil
+	case expr.OpDistinct, expr.OpNotDistinct:
+		return compileDistinct(e, args[0], args[1])
+	case expr.OpCase:
+		return compileCase(e, args)
+	case expr.OpCoalesce:
+		return compileCoalesce(e, args)
 	case expr.OpCall:
 		return compileCall(e, args, env)
 	}
@@ -79,10 +85,11 @@ func arity(op expr.Op) int {
 	switch op {
 	case expr.OpColumn, expr.OpLiteral:
 		return 0
-	case expr.OpConvert, expr.OpNeg, expr.OpNot, expr.OpIsNull, expr.OpIsNotNull:
+	case expr.OpConvert, expr.OpCast, expr.OpTryCast, expr.OpNeg, expr.OpNot, expr.OpIsNull, expr.OpIsNotNull:
 		return 1
 	case expr.OpAdd, expr.OpSub, expr.OpMul, expr.OpDiv, expr.OpMod,
-		expr.OpEq, expr.OpNe, expr.OpLt, expr.OpLe, expr.OpGt, expr.OpGe:
+		expr.OpEq, expr.OpNe, expr.OpLt, expr.OpLe, expr.OpGt, expr.OpGe,
+		expr.OpDistinct, expr.OpNotDistinct:
 		return 2
 	}
 	return -1

@@ -40,6 +40,18 @@ func literals(typ expr.Type) []*expr.Expr {
 		for _, s := range testStrings {
 			add(expr.Literal{String: s})
 		}
+	case expr.Bytes:
+		for _, s := range testBytes {
+			add(expr.Literal{String: s})
+		}
+	case expr.Date:
+		for _, n := range testDays {
+			add(expr.Literal{Int: n})
+		}
+	case expr.Timestamp, expr.Interval:
+		for _, n := range testTimes {
+			add(expr.Literal{Int: n})
+		}
 	}
 	return list
 }
@@ -105,7 +117,8 @@ func TestComparisonsExhaustively(t *testing.T) {
 			b.Sel = sel
 			x := &expr.Expr{Op: expr.OpColumn, Type: typ}
 			y := &expr.Expr{Op: expr.OpColumn, Type: typ, Column: 1}
-			for _, op := range []expr.Op{expr.OpEq, expr.OpNe, expr.OpLt, expr.OpLe, expr.OpGt, expr.OpGe} {
+			for _, op := range []expr.Op{expr.OpEq, expr.OpNe, expr.OpLt, expr.OpLe, expr.OpGt, expr.OpGe,
+				expr.OpDistinct, expr.OpNotDistinct} {
 				checkCondition(t, condition(op, x, y), b)
 				checkCondition(t, condition(expr.OpNot, condition(op, x, y)), b)
 				for _, c := range literals(typ) {

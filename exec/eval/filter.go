@@ -20,6 +20,8 @@ func filterOf(n node) filter {
 		return n
 	case *isNull:
 		return n
+	case *conditional:
+		return n
 	case *compare:
 		if f := filterByConstant(n); f != nil {
 			return f
@@ -125,7 +127,7 @@ func filterByConstant(n *compare) filter {
 		arg, c, flipped = c, arg, true
 	}
 	value, ok := c.(*constant)
-	if !ok || value.null {
+	if !ok || value.null || n.nullSafe && n.negated { // a filter drops NULLs
 		return nil
 	}
 	switch value.physical {

@@ -19,6 +19,10 @@ var testTypes = []expr.Type{
 	{Kind: expr.Double},
 	{Kind: expr.Decimal, Precision: 38, Scale: 2},
 	{Kind: expr.String},
+	{Kind: expr.Bytes},
+	{Kind: expr.Date},
+	{Kind: expr.Timestamp, Precision: 6},
+	{Kind: expr.Interval},
 }
 
 var (
@@ -27,6 +31,9 @@ var (
 	testDoubles = []float64{0, math.Copysign(0, -1), 1, -2.5, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64}
 	testDigits  = []string{"0", "1", "-1.25", "0.01", "3.33", "999999999999999999999999999999999999.99", "-999999999999999999999999999999999999.99"}
 	testStrings = []string{"", "a", "ab", "buy", "cart", "exactly8", "ninechars", "a longer string", "é"}
+	testBytes   = []string{"", "00", "61", "ff00", "deadbeefdeadbeefde"} // hexadecimal
+	testTimes   = []int64{0, -1, 86_400_000_000, 1_511_571_600_000_000, -62_135_596_800_000_000}
+	testDays    = []int64{0, -1, 17_495, -719_162, 2_932_896}
 )
 
 // drawLiteral returns a constant; 1 in 6 is NULL.
@@ -49,6 +56,12 @@ func drawLiteral(t *rapid.T, typ expr.Type) *expr.Expr {
 		l.Decimal = rapid.SampledFrom(testDigits).Draw(t, "decimal")
 	case expr.String:
 		l.String = rapid.SampledFrom(testStrings).Draw(t, "string")
+	case expr.Bytes:
+		l.String = rapid.SampledFrom(testBytes).Draw(t, "bytes")
+	case expr.Date:
+		l.Int = rapid.SampledFrom(testDays).Draw(t, "date")
+	case expr.Timestamp, expr.Interval:
+		l.Int = rapid.SampledFrom(testTimes).Draw(t, "time")
 	}
 	e.Literal = l
 	return e
@@ -116,9 +129,17 @@ func (s *exprSource) draw(typ expr.Type, depth int) *expr.Expr {
 		return &expr.Expr{Op: expr.OpColumn, Type: typ, Column: column, Text: "column"}
 	}
 	switch {
+	case choice == 4:
+		return s.caseOf(typ, depth-1)
+	case choice == 5:
+		args := []*expr.Expr{s.draw(typ, depth-1), s.draw(typ, depth-1)}
+		if rapid.Bool().Draw(s.t, "third") {
+			args = append(args, s.draw(typ, depth-1))
+		}
+		return s.make(expr.OpCoalesce, typ, args...)
 	case typ.Kind == expr.Boolean:
 		return s.condition(depth - 1)
-	case typ.Kind == expr.String:
+	case !typ.Numeric():
 		return s.make(expr.OpConvert, typ, s.draw(typ, 0))
 	case choice == 2:
 		return s.make(expr.OpNeg, typ, s.draw(typ, depth-1))
@@ -127,6 +148,14 @@ func (s *exprSource) draw(typ expr.Type, depth int) *expr.Expr {
 	}
 	op := rapid.SampledFrom([]expr.Op{expr.OpAdd, expr.OpSub, expr.OpMul, expr.OpDiv, expr.OpMod}).Draw(s.t, "op")
 	return s.make(op, typ, s.draw(typ, depth-1), s.draw(typ, depth-1))
+}
+
+func (s *exprSource) caseOf(typ expr.Type, depth int) *expr.Expr {
+	var args []*expr.Expr
+	for range rapid.IntRange(1, 3).Draw(s.t, "branches") {
+		args = append(args, s.condition(depth), s.draw(typ, depth))
+	}
+	return s.make(expr.OpCase, typ, append(args, s.draw(typ, depth))...)
 }
 
 // narrower draws a type that converts to typ.
@@ -144,7 +173,13 @@ func (s *exprSource) narrower(typ expr.Type) expr.Type {
 
 func (s *exprSource) condition(depth int) *expr.Expr {
 	boolean := expr.Type{Kind: expr.Boolean}
-	switch rapid.IntRange(0, 7).Draw(s.t, "condition") {
+	switch rapid.IntRange(0, 9).Draw(s.t, "condition") {
+	case 8:
+		return s.caseOf(boolean, max(depth-1, 0))
+	case 9:
+		typ := s.anyType()
+		op := rapid.SampledFrom([]expr.Op{expr.OpDistinct, expr.OpNotDistinct}).Draw(s.t, "op")
+		return s.make(op, boolean, s.draw(typ, depth), s.draw(typ, 0))
 	case 0, 1:
 		op := rapid.SampledFrom([]expr.Op{expr.OpAnd, expr.OpOr}).Draw(s.t, "op")
 		return s.make(op, boolean, s.draw(boolean, depth), s.draw(boolean, depth))

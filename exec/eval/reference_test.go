@@ -32,6 +32,10 @@ func reference(e *expr.Expr, b *batch.Batch, row int, where bool) (value, *RowEr
 		return referenceConnective(e, b, row, where)
 	case expr.OpIn:
 		return referenceIn(e, b, row)
+	case expr.OpCase:
+		return referenceCase(e, b, row, where)
+	case expr.OpCoalesce:
+		return referenceCoalesce(e, b, row)
 	}
 	args := make([]value, len(e.Args))
 	for i, a := range e.Args {
@@ -45,6 +49,12 @@ func reference(e *expr.Expr, b *batch.Batch, row int, where bool) (value, *RowEr
 		return value{b: args[0].null}, nil
 	case expr.OpIsNotNull:
 		return value{b: !args[0].null}, nil
+	case expr.OpDistinct, expr.OpNotDistinct:
+		same := args[0].null && args[1].null
+		if !args[0].null && !args[1].null {
+			same = order(e.Args[0].Type.Kind, args[0], args[1]) == 0
+		}
+		return value{b: same == (e.Op == expr.OpNotDistinct)}, nil
 	}
 	for _, a := range args {
 		if a.null {
@@ -76,6 +86,29 @@ func referenceConnective(e *expr.Expr, b *batch.Batch, row int, where bool) (val
 		return right, err
 	}
 	return value{null: left.null || right.null, b: !decisive}, nil
+}
+
+func referenceCase(e *expr.Expr, b *batch.Batch, row int, where bool) (value, *RowError) {
+	last := len(e.Args) - 1
+	for i := 0; i < last; i += 2 {
+		c, err := reference(e.Args[i], b, row, true)
+		if err != nil {
+			return value{}, err
+		}
+		if !c.null && c.b {
+			return reference(e.Args[i+1], b, row, where)
+		}
+	}
+	return reference(e.Args[last], b, row, where)
+}
+
+func referenceCoalesce(e *expr.Expr, b *batch.Batch, row int) (value, *RowError) {
+	for _, a := range e.Args {
+		if v, err := reference(a, b, row, false); err != nil || !v.null {
+			return v, err
+		}
+	}
+	return value{null: true}, nil
 }
 
 func referenceIn(e *expr.Expr, b *batch.Batch, row int) (value, *RowError) {
@@ -129,7 +162,7 @@ func order(k expr.Kind, a, b value) int {
 	switch k {
 	case expr.Boolean:
 		return one(a.b) - one(b.b)
-	case expr.String:
+	case expr.String, expr.Bytes:
 		return strings.Compare(a.s, b.s)
 	case expr.Double:
 		x, y := math.IsNaN(a.f), math.IsNaN(b.f)
