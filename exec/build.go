@@ -260,8 +260,12 @@ func (c *BuildConfig) connect(t *Task) error {
 
 func (c *BuildConfig) connectInputs(t *Task, e int, inputs []input) ([]input, error) {
 	edge := c.Graph.Edges[e]
+	senders, err := c.peers(edge, edge.From, t.id.Subtask)
+	if err != nil {
+		return nil, err
+	}
 	pool := batch.NewPool(Layout(lastSchema(c.Graph, edge.From)), batch.Target)
-	for from := range c.Graph.Chains[edge.From].Subtasks(c.Parallelism) {
+	for from := senders.start; from < senders.end; from++ {
 		id := weir.ChannelID{Edge: e, From: weir.TaskID{Chain: edge.From, Subtask: from}, To: t.id}
 		ch, err := c.Network.Inbound(id, t.mail.wakeC)
 		if err != nil {
@@ -272,10 +276,31 @@ func (c *BuildConfig) connectInputs(t *Task, e int, inputs []input) ([]input, er
 	return inputs, nil
 }
 
+// subtasks are those from start to end, and not end.
+type subtasks struct{ start, end int }
+
+// peers are the subtasks of chain, at one end of an edge, that have a channel with a
+// subtask at its other end: all of them, or over a forward edge the one of its index.
+// Nobody else counts channels: a gate waits for the barriers of those it was given.
+func (c *BuildConfig) peers(edge plan.Edge, chain, subtask int) (subtasks, error) {
+	n := c.Graph.Chains[chain].Subtasks(c.Parallelism)
+	if !edge.Forward {
+		return subtasks{0, n}, nil
+	}
+	from, to := c.Graph.Chains[edge.From], c.Graph.Chains[edge.To]
+	if from.Single != to.Single || len(edge.Keys) > 0 {
+		return subtasks{}, fmt.Errorf("%w: the edge from chain %d to %d goes forward, but their subtasks are not as many or it has keys", weir.ErrInvalid, edge.From, edge.To)
+	}
+	return subtasks{subtask, subtask + 1}, nil
+}
+
 func (c *BuildConfig) connectOutput(t *Task, e int) error {
 	edge := c.Graph.Edges[e]
-	schema := lastSchema(c.Graph, edge.From)
-	n := c.Graph.Chains[edge.To].Subtasks(c.Parallelism)
+	receivers, err := c.peers(edge, edge.To, t.id.Subtask)
+	if err != nil {
+		return err
+	}
+	schema, n := lastSchema(c.Graph, edge.From), receivers.end-receivers.start
 	ops := c.Graph.Chains[edge.From].Operators
 	o := &output{
 		edge: e, keys: edge.Keys, owner: make([]uint16, c.Graph.MaxParallelism), rows: make([][]int32, n),
@@ -285,7 +310,7 @@ func (c *BuildConfig) connectOutput(t *Task, e int) error {
 		o.owner[g] = uint16(weir.SubtaskOf(g, n, len(o.owner)))
 	}
 	t.outputs.edges = append(t.outputs.edges, o)
-	for to := range n {
+	for to := receivers.start; to < receivers.end; to++ {
 		id := weir.ChannelID{Edge: e, From: t.id, To: weir.TaskID{Chain: edge.To, Subtask: to}}
 		out, local, err := c.Network.Outbound(id)
 		if err != nil {

@@ -40,7 +40,8 @@
 //	E4 A batch has one owner. Emit and Send pass it on; the last owner releases it.
 //	E5 A row's target depends on its key alone: the owner of its key group. So an
 //	   operator behind the exchange sees, and keeps, keys of its own key groups only;
-//	   a result's keys are therefore the grouping's, in its order.
+//	   a result's keys are therefore the grouping's, in its order. A forward edge moves
+//	   no row to another subtask: behind it lies nothing that keeps state by other keys.
 //	E6 An ack leaves only after its objects are durable (I7).
 //	E7 Failed is reported once, and not for a task whose context ended.
 //	E8 A row that no frame could carry is refused on local channels too: an answer

@@ -19,8 +19,8 @@ const (
 )
 
 // An output is one outgoing edge of a task: the hash exchange. Rows go to the target
-// whose key groups hold their key; each target has a buffer, sent when full, before
-// every barrier and when the task flushes.
+// whose key groups hold their key; without keys, and over a forward edge, to the first.
+// Each target has a buffer, sent when full, before every barrier and when the task flushes.
 type output struct {
 	edge    int
 	keys    []int
@@ -229,7 +229,8 @@ type outputs struct {
 	edges []*output
 }
 
-// Emit routes the batch over every edge.
+// Emit routes the batch over every edge: the last one owns it, those before it copy
+// the rows (E4), so that no two receivers ever share memory.
 func (o *outputs) Emit(b *batch.Batch) error {
 	if len(o.edges) == 0 {
 		b.Release()

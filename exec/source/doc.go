@@ -1,5 +1,6 @@
 // Package source holds the connectors that a table can be read from: filesystem (CSV
-// and JSON files) and datagen (rows made out of their numbers). Open picks one.
+// and JSON files), datagen (rows made out of their numbers) and values (rows that the
+// query writes out; the first subtask emits them). Open picks one.
 //
 //	files ──list──▶ splits of 32 MiB ──share i mod P──▶ subtask i
 //	                                                      │ reader: a window of whole records

@@ -19,6 +19,8 @@ func Open(ctx context.Context, setup exec.Setup) (exec.Source, error) {
 	switch spec.Table.Connector {
 	case "filesystem":
 		return opened(openFilesystem(ctx, setup))
+	case "values":
+		return opened(openValues(setup))
 	case "datagen":
 		return opened(openDatagen(setup))
 	}
