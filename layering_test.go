@@ -18,22 +18,23 @@ import (
 // imports is the table of ARCHITECTURE §3: which of our packages each of our
 // packages may import. A trailing "/..." means the folder's packages too.
 var imports = map[string][]string{
-	"weir":         {},
-	"planner/expr": {},
-	"planner/plan": {"weir", "planner/expr"},
-	"planner/sql":  {},
-	"planner":      {"weir", "planner/sql", "planner/plan", "planner/expr"},
+	"weir":          {},
+	"planner/civil": {},
+	"planner/expr":  {"planner/civil"},
+	"planner/plan":  {"weir", "planner/expr"},
+	"planner/sql":   {},
+	"planner":       {"weir", "planner/sql", "planner/plan", "planner/expr", "planner/civil"},
 
 	"checkpoint/blob": {"weir"},
 	"checkpoint":      {"weir", "planner/plan", "checkpoint/blob"},
 
 	"exec/batch":  {},
-	"exec/eval":   {"planner/expr", "exec/batch"},
+	"exec/eval":   {"planner/expr", "planner/civil", "exec/batch"},
 	"exec/state":  {"weir", "exec/batch", "checkpoint", "checkpoint/blob"},
-	"exec":        {"weir", "planner/plan", "planner/expr", "exec/batch", "exec/eval", "checkpoint", "checkpoint/blob", "exec/state"},
-	"exec/op":     {"weir", "exec", "planner/plan", "planner/expr", "exec/batch", "exec/eval", "exec/state", "checkpoint", "checkpoint/blob"},
-	"exec/source": {"weir", "exec", "planner/plan", "planner/expr", "exec/batch", "exec/eval", "exec/state", "checkpoint/blob"},
-	"exec/sink":   {"weir", "exec", "planner/plan", "planner/expr", "exec/batch", "exec/eval", "exec/state", "checkpoint/blob"},
+	"exec":        {"weir", "planner/plan", "planner/expr", "planner/civil", "exec/batch", "exec/eval", "checkpoint", "checkpoint/blob", "exec/state"},
+	"exec/op":     {"weir", "exec", "planner/plan", "planner/expr", "planner/civil", "exec/batch", "exec/eval", "exec/state", "checkpoint", "checkpoint/blob"},
+	"exec/source": {"weir", "exec", "planner/plan", "planner/expr", "planner/civil", "exec/batch", "exec/eval", "exec/state", "checkpoint/blob"},
+	"exec/sink":   {"weir", "exec", "planner/plan", "planner/expr", "planner/civil", "exec/batch", "exec/eval", "exec/state", "checkpoint/blob"},
 	"exec/deploy": {"weir", "planner/plan", "checkpoint"},
 	"exec/worker": {"weir", "exec", "exec/...", "planner/plan", "planner/expr", "checkpoint", "checkpoint/blob"},
 

@@ -6,15 +6,16 @@ import (
 )
 
 // AppendJSON appends row i of a column as a JSON value of its SQL type: numbers as
-// exact JSON numbers, NaN and the infinities as strings, TIMESTAMP_LTZ in UTC
-// ("2017-11-25T01:00:00Z", a fraction only where there is one).
+// exact JSON numbers, NaN and the infinities as strings, and so BYTES, dates, times and
+// intervals, as AppendText has them.
 func AppendJSON(dst []byte, t expr.Type, v *batch.Vector, i int) []byte {
 	switch {
 	case v.Null(i):
 		return append(dst, "null"...)
 	case t.Kind == expr.String:
 		return AppendJSONString(dst, v.Str(i))
-	case t.Kind == expr.TimestampLTZ, t.Kind == expr.Double && v.Floats[i]-v.Floats[i] != 0: // NaN, ±Infinity
+	case t.Kind >= expr.TimestampLTZ, // Bytes, dates, times and intervals
+		t.Kind == expr.Double && v.Floats[i]-v.Floats[i] != 0: // NaN, ±Infinity
 		return append(AppendText(append(dst, '"'), t, v, i), '"')
 	default:
 		return AppendText(dst, t, v, i)
