@@ -133,6 +133,9 @@ func (c *BuildConfig) task(ctx context.Context, id weir.TaskID) (_ *Task, err er
 		ended: c.Restored[id].Ended,
 	}
 	t.uploader = newUploader(t, c.Blobs)
+	if t.rejects = c.newRejects(t); t.rejects != nil {
+		t.outputs.rejects = t.rejects
+	}
 	err = c.openChain(ctx, t)
 	if err == nil {
 		err = c.connect(t)
@@ -152,6 +155,7 @@ func (c *BuildConfig) openChain(ctx context.Context, t *Task) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", op.Name, err)
 		}
+		setup.Rejects = t.rejecter(op.Kind)
 		if op.Kind == plan.Source {
 			if i != 0 {
 				return fmt.Errorf("%w: %s is not the first of its chain", weir.ErrInvalid, op.Name)
@@ -214,7 +218,9 @@ func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, 
 }
 
 // keepsState reports whether operators of a kind keep keyed state.
-func keepsState(k plan.OperatorKind) bool { return k == plan.GlobalAggregate || k == plan.Result }
+func keepsState(k plan.OperatorKind) bool {
+	return k == plan.GlobalAggregate || k == plan.Result || k == plan.Rejects
+}
 
 // input returns the schema that operator i of a chain reads; nil for a source.
 func (c *BuildConfig) input(chain, i int) []plan.Column {
@@ -223,14 +229,18 @@ func (c *BuildConfig) input(chain, i int) []plan.Column {
 	}
 	for _, e := range c.Graph.Edges {
 		if e.To == chain {
-			return lastSchema(c.Graph, e.From)
+			return edgeSchema(c.Graph, e)
 		}
 	}
 	return nil
 }
 
-func lastSchema(g *plan.Graph, chain int) []plan.Column {
-	ops := g.Chains[chain].Operators
+// edgeSchema is the schema of what an edge carries.
+func edgeSchema(g *plan.Graph, e plan.Edge) []plan.Column {
+	if e.Rejects {
+		return plan.RejectColumns()
+	}
+	ops := g.Chains[e.From].Operators
 	return ops[len(ops)-1].Schema
 }
 
@@ -264,7 +274,7 @@ func (c *BuildConfig) connectInputs(t *Task, e int, inputs []input) ([]input, er
 	if err != nil {
 		return nil, err
 	}
-	pool := batch.NewPool(Layout(lastSchema(c.Graph, edge.From)), batch.Target)
+	pool := batch.NewPool(Layout(edgeSchema(c.Graph, edge)), batch.Target)
 	for from := senders.start; from < senders.end; from++ {
 		id := weir.ChannelID{Edge: e, From: weir.TaskID{Chain: edge.From, Subtask: from}, To: t.id}
 		ch, err := c.Network.Inbound(id, t.mail.wakeC)
@@ -300,7 +310,7 @@ func (c *BuildConfig) connectOutput(t *Task, e int) error {
 	if err != nil {
 		return err
 	}
-	schema, n := lastSchema(c.Graph, edge.From), receivers.end-receivers.start
+	schema, n := edgeSchema(c.Graph, edge), receivers.end-receivers.start
 	ops := c.Graph.Chains[edge.From].Operators
 	o := &output{
 		edge: e, keys: edge.Keys, owner: make([]uint16, c.Graph.MaxParallelism), rows: make([][]int32, n),
@@ -309,7 +319,12 @@ func (c *BuildConfig) connectOutput(t *Task, e int) error {
 	for g := range o.owner {
 		o.owner[g] = uint16(weir.SubtaskOf(g, n, len(o.owner)))
 	}
-	t.outputs.edges = append(t.outputs.edges, o)
+	if edge.Rejects {
+		o.side = true
+		t.rejects.out, t.outputs.side = o, o
+	} else {
+		t.outputs.edges = append(t.outputs.edges, o)
+	}
 	for to := receivers.start; to < receivers.end; to++ {
 		id := weir.ChannelID{Edge: e, From: t.id, To: weir.TaskID{Chain: edge.To, Subtask: to}}
 		out, local, err := c.Network.Outbound(id)

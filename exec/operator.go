@@ -119,7 +119,7 @@ type RowError struct {
 	Table  string
 	Path   string // file; empty where the source has none
 	Line   int64  // from 1; 0: unknown
-	Offset int64  // of the record in Path, bytes
+	Offset int64  // of the record in Path, bytes, or the row's number in its source; -1: none
 	Column string // the column at fault; empty: the whole row
 	Reason string
 	Raw    string // the record's bytes as they lie in the source; empty: unknown
@@ -133,7 +133,7 @@ func (e *RowError) Error() string {
 		if e.Line > 0 {
 			s += ":" + strconv.FormatInt(e.Line, 10)
 		}
-	} else {
+	} else if e.Offset >= 0 {
 		s += ": row " + strconv.FormatInt(e.Offset, 10)
 	}
 	if e.Column != "" {

@@ -30,6 +30,7 @@ type output struct {
 	now     func() time.Time
 	stats   *counters
 	name    string // of the operator whose rows these are
+	side    bool   // a Rejects edge, whose rows do not count as put out
 
 	hashes []uint64  // scratch: per row
 	rows   [][]int32 // scratch: per target
@@ -45,9 +46,6 @@ type target struct {
 // add routes a batch. own says that the batch may be passed on or released; without
 // it another output needs it still.
 func (o *output) add(ctx context.Context, b *batch.Batch, own bool) error {
-	if err := o.checkRows(b); err != nil {
-		return err
-	}
 	if len(o.targets) > 1 && len(o.keys) > 0 {
 		o.partition(b)
 		for i := range o.targets {
@@ -141,7 +139,9 @@ func (o *output) broadcast(ctx context.Context, f weir.Frame) error {
 // send hands a batch to one target, in one frame or, encoded, in several.
 func (o *output) send(ctx context.Context, t *target, b *batch.Batch) error {
 	size := batch.Size(b)
-	o.stats.rowsOut.Add(int64(b.Rows()))
+	if !o.side {
+		o.stats.rowsOut.Add(int64(b.Rows()))
+	}
 	o.stats.bytesOut.Add(int64(size))
 	if t.local {
 		return o.deliver(ctx, t, weir.Frame{Kind: weir.FrameRecords, Batch: b, Size: size})
@@ -183,35 +183,6 @@ func (o *output) deliver(ctx context.Context, t *target, f weir.Frame) error {
 	return nil
 }
 
-// checkRows refuses a row that no frame can carry, whether it travels or not: the
-// answer must not depend on where tasks run.
-func (o *output) checkRows(b *batch.Batch) error {
-	text := 0
-	for i := range b.Columns {
-		text += len(b.Columns[i].Bytes)
-	}
-	if text <= maxPayload/2 {
-		return nil
-	}
-	all := b.Sel
-	defer func() { b.Sel = all }()
-	for _, r := range o.selected(b) {
-		b.Sel = []int32{r}
-		if size := batch.Size(b); size > maxPayload {
-			return rowTooLarge(b, int(r), size, o.name)
-		}
-	}
-	return nil
-}
-
-func rowTooLarge(b *batch.Batch, row, size int, operator string) error {
-	e := &RowError{Table: operator, Reason: fmt.Sprintf("the row takes %d bytes, more than the %d that a frame carries", size, maxPayload)}
-	if b.Origin != nil {
-		e.Table, e.Path, e.Offset = b.Origin.Table, b.Origin.Path, b.Origin.Offsets[row]
-	}
-	return e
-}
-
 // selected lists the selected rows of b.
 func (o *output) selected(b *batch.Batch) []int32 {
 	if b.Sel != nil {
@@ -226,13 +197,21 @@ func (o *output) selected(b *batch.Batch) []int32 {
 // outputs are all outgoing edges of a task; the end of its chain.
 type outputs struct {
 	ctx   context.Context // of Run, for Emit
-	edges []*output
+	edges []*output       // of what the chain emits
+	side  *output         // of what it rejects; nil: it has none
+	// rejects takes rows that no frame can carry; nil: one fails the job.
+	rejects Rejecter
 }
 
-// Emit routes the batch over every edge: the last one owns it, those before it copy
-// the rows (E4), so that no two receivers ever share memory.
+// Emit routes the batch over every edge but that of rejects: the last one owns it, those
+// before it copy the rows (E4), so that no two receivers ever share memory.
 func (o *outputs) Emit(b *batch.Batch) error {
-	if len(o.edges) == 0 {
+	if len(o.edges) > 0 {
+		if err := o.checkRows(b); err != nil {
+			return err
+		}
+	}
+	if len(o.edges) == 0 || b.Rows() == 0 {
 		b.Release()
 		return nil
 	}
@@ -244,8 +223,58 @@ func (o *outputs) Emit(b *batch.Batch) error {
 	return nil
 }
 
+// checkRows finds the rows that no frame can carry, whether they travel or not: the
+// answer must not depend on where tasks run. They are rejected, or fail the job.
+func (o *outputs) checkRows(b *batch.Batch) error {
+	text := 0
+	for i := range b.Columns {
+		text += len(b.Columns[i].Bytes)
+	}
+	if text <= maxPayload/2 {
+		return nil
+	}
+	first := o.edges[0]
+	all := b.Sel
+	fit := b.SelMemory()
+	for _, r := range first.selected(b) {
+		b.Sel = []int32{r}
+		size := batch.Size(b)
+		b.Sel = all
+		switch kind := b.Kind(int(r)); {
+		case size <= maxPayload:
+			fit = append(fit, r)
+		case o.rejects == nil:
+			return rowTooLarge(b, int(r), size, first.name)
+		case kind == batch.Insert || kind == batch.UpdateAfter:
+			if err := o.rejects.Reject(rowTooLarge(b, int(r), size, first.name)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(fit) < b.Rows() {
+		b.Select(fit)
+	}
+	return nil
+}
+
+func rowTooLarge(b *batch.Batch, row, size int, operator string) *RowError {
+	e := &RowError{Table: operator, Offset: -1, Reason: fmt.Sprintf("the row takes %d bytes, more than the %d that a frame carries", size, maxPayload)}
+	if b.Origin != nil {
+		e.Table, e.Path, e.Offset = b.Origin.Table, b.Origin.Path, b.Origin.Offsets[row]
+	}
+	return e
+}
+
+// all lists every edge, that of rejects included: flushes and control frames go over all.
+func (o *outputs) all() []*output {
+	if o.side == nil {
+		return o.edges
+	}
+	return append(o.edges[:len(o.edges):len(o.edges)], o.side)
+}
+
 func (o *outputs) flush() error {
-	for _, e := range o.edges {
+	for _, e := range o.all() {
 		if err := e.flushAll(o.ctx); err != nil {
 			return err
 		}
@@ -254,7 +283,7 @@ func (o *outputs) flush() error {
 }
 
 func (o *outputs) broadcast(f weir.Frame) error {
-	for _, e := range o.edges {
+	for _, e := range o.all() {
 		if err := e.broadcast(o.ctx, f); err != nil {
 			return err
 		}
@@ -264,7 +293,7 @@ func (o *outputs) broadcast(f weir.Frame) error {
 
 func (o *outputs) close() error {
 	var first error
-	for _, e := range o.edges {
+	for _, e := range o.all() {
 		for _, t := range e.targets {
 			if err := t.out.Close(); err != nil && first == nil {
 				first = err

@@ -45,6 +45,14 @@ type Page struct {
 	Full bool `json:"full"`
 	// More: Limit or Bytes left rows out.
 	More bool `json:"more,omitempty"`
+	// Counts are, of rejected rows, how many there are of each table, by its name.
+	Counts []Count `json:"counts,omitempty"`
+}
+
+// A Count is the number of rows that were rejected of a table.
+type Count struct {
+	Table string `json:"table"`
+	Rows  int64  `json:"rows"`
 }
 
 // A Row is one row of a result.

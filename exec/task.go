@@ -31,6 +31,7 @@ type Task struct {
 	gate        *gate
 	nodes       []*node // the operators behind the source, or all of them
 	outputs     *outputs
+	rejects     *rejects // nil: a row error fails the job
 	uploader    *uploader
 	mail        *mailbox
 	stats       counters
@@ -348,6 +349,9 @@ func (t *Task) shut() error {
 	}
 	for _, n := range t.nodes {
 		errs = append(errs, inOperator(n, n.op.Close()))
+	}
+	if t.rejects != nil {
+		t.rejects.lines.close()
 	}
 	return errors.Join(append(errs, t.outputs.close())...)
 }

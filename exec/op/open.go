@@ -22,6 +22,8 @@ func Open(_ context.Context, s exec.Setup) (exec.Operator, error) {
 		return openGlobalAgg(s)
 	case plan.Result:
 		return openResult(s)
+	case plan.Rejects:
+		return openRejects(s)
 	}
 	return nil, fmt.Errorf("%w: this version has no operator of kind %q", weir.ErrInvalid, s.Operator.Kind)
 }

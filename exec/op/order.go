@@ -58,27 +58,30 @@ func (v *view) sortKey(dst []byte, order []ordered, key, row []byte) ([]byte, er
 
 // appendSort appends the only row of v so that bytes order as PostgreSQL orders
 // values; NULL is last.
-func appendSort(dst []byte, v *batch.Vector) []byte {
-	if v.Null(0) {
+func appendSort(dst []byte, v *batch.Vector) []byte { return appendSortAt(dst, v, 0) }
+
+// appendSortAt is appendSort for one row of several.
+func appendSortAt(dst []byte, v *batch.Vector, i int) []byte {
+	if v.Null(i) {
 		return append(dst, 1)
 	}
 	dst = append(dst, 0)
 	const sign = 1 << 63
 	switch v.Physical {
 	case batch.Bools:
-		if v.Bools[0] {
+		if v.Bools[i] {
 			return append(dst, 1)
 		}
 		return append(dst, 0)
 	case batch.Ints:
-		return binary.BigEndian.AppendUint64(dst, uint64(v.Ints[0])^sign)
+		return binary.BigEndian.AppendUint64(dst, uint64(v.Ints[i])^sign)
 	case batch.Floats:
-		return binary.BigEndian.AppendUint64(dst, batch.FloatOrder(v.Floats[0])^sign)
+		return binary.BigEndian.AppendUint64(dst, batch.FloatOrder(v.Floats[i])^sign)
 	case batch.Decimals:
-		dst = binary.BigEndian.AppendUint64(dst, uint64(v.Decimals[0].Hi)^sign)
-		return binary.BigEndian.AppendUint64(dst, v.Decimals[0].Lo)
+		dst = binary.BigEndian.AppendUint64(dst, uint64(v.Decimals[i].Hi)^sign)
+		return binary.BigEndian.AppendUint64(dst, v.Decimals[i].Lo)
 	}
-	for _, c := range v.Str(0) { // 0 is escaped, and ends the string
+	for _, c := range v.Str(i) { // 0 is escaped, and ends the string
 		if dst = append(dst, c); c == 0 {
 			dst = append(dst, 0xff)
 		}

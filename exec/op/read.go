@@ -18,8 +18,9 @@ import (
 type view struct {
 	schema []plan.Column // of the encoded rows
 	show   []int
-	names  [][]byte       // of the shown columns, as JSON with the colon
-	row    []batch.Vector // scratch: one decoded row
+	names  [][]byte                         // of the shown columns, as JSON with the colon
+	row    []batch.Vector                   // scratch: one decoded row
+	object func(v *view, dst []byte) []byte // appends the decoded row; nil: an object of the shown columns
 }
 
 func newView(o plan.Operator, input []plan.Column) (view, error) {
@@ -53,6 +54,9 @@ func (v *view) decode(row []byte) error {
 func (v *view) appendJSON(dst, row []byte) ([]byte, error) {
 	if err := v.decode(row); err != nil {
 		return nil, err
+	}
+	if v.object != nil {
+		return v.object(v, dst), nil
 	}
 	dst = append(dst, '{')
 	for i, c := range v.show {

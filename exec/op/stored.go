@@ -9,27 +9,41 @@ import (
 	"weir/planner/plan"
 )
 
-// A Stored is a result in a snapshot. Reads may run side by side.
+// A Stored is a result, or a job's rejected rows, in a snapshot. Reads may run side by side.
 type Stored struct {
-	operator plan.Operator
-	input    []plan.Column
-	table    *state.Table
-	rows     int64
+	operator     plan.Operator
+	input        []plan.Column
+	table        *state.Table
+	rows         int64
+	rejectCounts *state.Table // nil: a result
 }
 
-// OpenStored opens a result in a store restored from a snapshot of its operator: of
-// all subtasks for the whole result. input is the schema of what the operator reads.
-// Nothing may change the store from then on.
+// OpenStored opens a result, or rejected rows, in a store restored from a snapshot of its
+// operator: of all subtasks for the whole result. input is the schema of what the operator
+// reads. Nothing may change the store from then on.
 func OpenStored(o plan.Operator, input []plan.Column, store *state.Store) (*Stored, error) {
-	if o.Result == nil {
+	s := &Stored{operator: o, input: input}
+	switch {
+	case o.Rejects != nil:
+		s.rejectCounts, s.table = rejectTables(store)
+	case o.Result != nil:
+		s.table = resultTable(store)
+		s.rows = totalRows(s.table, o.Result)
+	default:
 		return nil, fmt.Errorf("%w: %s keeps no result", weir.ErrInvalid, o.Name)
 	}
-	t := resultTable(store)
-	return &Stored{operator: o, input: input, table: t, rows: totalRows(t, o.Result)}, nil
+	return s, nil
 }
 
-// Read reads a page of the result; q is not about changes.
+// Read reads a page; q is not about changes.
 func (s *Stored) Read(q exec.Query) (exec.Page, error) {
+	if s.rejectCounts != nil {
+		v, err := newRejectsView()
+		if err != nil {
+			return exec.Page{}, err
+		}
+		return readRejects(&v, s.rejectCounts, s.table, q)
+	}
 	v, err := newView(s.operator, s.input) // it has scratch memory
 	if err != nil {
 		return exec.Page{}, err

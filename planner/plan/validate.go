@@ -30,8 +30,30 @@ func (g *Graph) Validate() error {
 			if err := within(e.Keys, len(out)); err != nil {
 				return fmt.Errorf("%w: plan, edge %d: %w", weir.ErrInvalid, n, err)
 			}
-			inputs[e.To] = out
+			if inputs[e.To] = out; e.Rejects {
+				inputs[e.To] = RejectColumns()
+			}
 		}
+	}
+	return g.validateRejects()
+}
+
+// validateRejects checks that each chain rejects to at most one other, which is single
+// and takes rejects only.
+func (g *Graph) validateRejects() error {
+	from := map[int]bool{}
+	for n, e := range g.Edges {
+		takes := g.Chains[e.To].Operators[0].Kind == Rejects
+		switch {
+		case e.Rejects != takes:
+			return fmt.Errorf("%w: plan, edge %d: a rejects operator and nothing else takes rejects", weir.ErrInvalid, n)
+		case !e.Rejects:
+		case from[e.From]:
+			return fmt.Errorf("%w: plan, edge %d: chain %d rejects to two", weir.ErrInvalid, n, e.From)
+		case !g.Chains[e.To].Single:
+			return fmt.Errorf("%w: plan, edge %d: chain %d is not single", weir.ErrInvalid, n, e.To)
+		}
+		from[e.From] = from[e.From] || e.Rejects
 	}
 	return nil
 }
@@ -59,6 +81,7 @@ func (op Operator) validate(input int) error {
 	set := map[OperatorKind]bool{
 		Source: op.Source != nil, Filter: op.Filter != nil, Project: op.Project != nil, LocalAggregate: op.Aggregate != nil,
 		GlobalAggregate: op.Aggregate != nil, Result: op.Result != nil, Sink: op.Sink != nil,
+		Rejects: op.Rejects != nil,
 	}
 	if !set[op.Kind] {
 		return fmt.Errorf("a %q without its spec", op.Kind)
@@ -80,6 +103,11 @@ func (op Operator) validate(input int) error {
 			return err
 		}
 		return within(op.Result.Show, input)
+	case Rejects:
+		if len(op.Schema) != 0 || input != len(RejectColumns()) {
+			return fmt.Errorf("it reads %d columns and emits %d", input, len(op.Schema))
+		}
+		return nil
 	}
 	if len(op.Sink.Table.Columns) != input {
 		return fmt.Errorf("its table has %d columns, its input %d", len(op.Sink.Table.Columns), input)
