@@ -25,7 +25,8 @@ import (
 
 // TestQueries runs each testdata/queries/*.sql three ways, against one golden file:
 // straight; at parallelism 2 with checkpoints, and stopped; resumed at 3. A script
-// brings its input: "-- file NAME" begins a file, "--|" each line of it.
+// brings its input: "-- file NAME" begins a file, "--|" each line of it, "--:" one without
+// its line feed. "-- on_row_error POLICY" adds the rejected rows to the answer, in order.
 func TestQueries(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob("testdata/queries/*.sql")
@@ -132,11 +133,28 @@ func (s *site) finish(t *testing.T, job *exectest.Job) string {
 		return s.failure(t, job, err)
 	}
 	lines, err := s.answer(job)
-	if err := errors.Join(err, job.Close()); err != nil {
+	rejected, rejectErr := s.rejected(job)
+	if err := errors.Join(err, rejectErr, job.Close()); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(lines)
-	return strings.Join(append(lines, ""), "\n")
+	return strings.Join(append(append(lines, rejected...), ""), "\n")
+}
+
+// rejected gives the counts of rejected rows, and the rows.
+func (s *site) rejected(job *exectest.Job) ([]string, error) {
+	if s.graph.OnRowError == "" {
+		return nil, nil
+	}
+	page, err := job.Rejects()
+	var lines []string
+	for _, c := range page.Counts {
+		lines = append(lines, fmt.Sprintf("rejected %d of %s", c.Rows, c.Table))
+	}
+	for _, r := range page.Rows {
+		lines = append(lines, strings.ReplaceAll(string(r.JSON), s.dir, "${dir}"))
+	}
+	return lines, err
 }
 
 // answer gives the rows of the result, or the lines of the files below out.
@@ -168,12 +186,17 @@ func (q *query) site(t *testing.T) (*site, error) {
 	s := &site{dir: t.TempDir(), blobs: blob.NewMemory()}
 	var name string
 	files := map[string]string{}
+	policy := ""
 	for _, line := range strings.Split(q.script, "\n") {
 		if file, ok := strings.CutPrefix(line, "-- file "); ok {
 			name = file
 			files[name] = ""
 		} else if text, ok := strings.CutPrefix(line, "--|"); ok {
 			files[name] += text + "\n"
+		} else if text, ok := strings.CutPrefix(line, "--:"); ok {
+			files[name] += text
+		} else if word, ok := strings.CutPrefix(line, "-- on_row_error "); ok {
+			policy = word
 		}
 	}
 	for name, text := range files {
@@ -186,7 +209,12 @@ func (q *query) site(t *testing.T) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.graph = p.Graph
+	if s.graph = p.Graph; policy != "" {
+		s.graph = exectest.WithRejects(p.Graph, policy)
+		if err := s.graph.Validate(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return s, nil
 }
 

@@ -19,6 +19,8 @@ type Stats struct {
 	Idle          float64 `json:"idle"`
 	BackPressured float64 `json:"back_pressured"`
 	Ended         bool    `json:"ended"`
+	// Rejected is how many rows the task's rejects operator counts, restored ones included.
+	Rejected int64 `json:"rejected,omitempty"`
 	// Operators are the chain's, in order.
 	Operators []OperatorStats `json:"operators"`
 }
@@ -39,6 +41,9 @@ type counters struct {
 	ended             atomic.Bool
 }
 
+// A rejected operator counts rejected rows; any goroutine may ask it.
+type rejected interface{ Rejected() int64 }
+
 // Stats reads the task's counters; any goroutine may call it.
 func (t *Task) Stats() Stats {
 	c := &t.stats
@@ -54,6 +59,11 @@ func (t *Task) Stats() Stats {
 	}
 	if n := len(t.nodes); n > 0 && len(t.outputs.edges) == 0 {
 		s.RowsOut = t.nodes[n-1].rowsIn.Load()
+	}
+	for _, n := range t.nodes {
+		if r, ok := n.op.(rejected); ok {
+			s.Rejected += r.Rejected()
+		}
 	}
 	s.Operators = t.operatorStats(s.RowsOut)
 	return s

@@ -290,13 +290,19 @@ func (j *Job) Failure() (*weir.Failure, bool) {
 }
 
 // Read asks all result tasks and merges their pages.
-func (j *Job) Read(q exec.Query) (exec.Page, error) {
+func (j *Job) Read(q exec.Query) (exec.Page, error) { return j.read(plan.Result, q) }
+
+// Rejects reads the rejected rows, all of them.
+func (j *Job) Rejects() (exec.Page, error) { return j.read(plan.Rejects, exec.Query{}) }
+
+func (j *Job) read(kind plan.OperatorKind, q exec.Query) (exec.Page, error) {
 	var pages []exec.Page
 	for _, t := range j.tasks {
-		p, err := t.Query(j.ctx, q)
-		if errors.Is(err, weir.ErrNotFound) {
+		ops := j.config.Graph.Chains[t.ID().Chain].Operators
+		if ops[len(ops)-1].Kind != kind {
 			continue
 		}
+		p, err := t.Query(j.ctx, q)
 		if err != nil {
 			return exec.Page{}, err
 		}
@@ -314,6 +320,7 @@ func merge(pages []exec.Page, limit int) exec.Page {
 		out.Total += p.Total
 		out.More = out.More || p.More
 		out.Version = max(out.Version, p.Version)
+		out.Counts = append(out.Counts, p.Counts...)
 	}
 	slices.SortStableFunc(out.Rows, func(a, b exec.Row) int { return bytes.Compare(a.Sort, b.Sort) })
 	if limit > 0 && len(out.Rows) > limit {

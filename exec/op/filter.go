@@ -1,8 +1,6 @@
 package op
 
 import (
-	"errors"
-
 	"weir/exec"
 	"weir/exec/batch"
 	"weir/exec/eval"
@@ -13,6 +11,8 @@ import (
 type filter struct {
 	stateless
 	predicate *eval.Program
+	sieve     sieve
+	kept      []int32 // scratch: what parts of a batch keep
 }
 
 func openFilter(s exec.Setup) (*filter, error) {
@@ -20,12 +20,22 @@ func openFilter(s exec.Setup) (*filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &filter{predicate: p}, nil
+	return &filter{predicate: p, sieve: sieve{rejects: s.Rejects, operator: s.Operator.Name}}, nil
 }
 
 // Process narrows the selection and passes the batch on.
 func (f *filter) Process(b *batch.Batch, out exec.Collector) error {
 	sel, err := f.predicate.Select(b, b.SelMemory())
+	if err != nil && f.sieve.rejects != nil && isRowFault(err) {
+		err = f.sieve.take(b, func() (err error) {
+			f.kept, err = f.predicate.Select(b, f.kept)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		sel, err = f.predicate.Select(b, b.SelMemory())
+	}
 	if err != nil {
 		return rowError(err, b)
 	}
@@ -44,19 +54,3 @@ func (stateless) End(exec.Collector) error { return nil }
 
 // Close has nothing to release.
 func (stateless) Close() error { return nil }
-
-// rowError says where the row comes from whose value could not be computed.
-func rowError(err error, b *batch.Batch) error {
-	var e *eval.RowError
-	if !errors.As(err, &e) {
-		return err
-	}
-	if b.Origin == nil {
-		return &exec.ValueError{Column: e.Text, Reason: e.Reason}
-	}
-	at := exec.RowError{Table: b.Origin.Table, Path: b.Origin.Path, Column: e.Text, Reason: e.Reason}
-	if e.Row < len(b.Origin.Offsets) {
-		at.Offset = b.Origin.Offsets[e.Row]
-	}
-	return &at
-}

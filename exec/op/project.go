@@ -12,6 +12,7 @@ type project struct {
 	stateless
 	columns []projected
 	pool    *batch.Pool
+	sieve   sieve
 }
 
 type projected struct {
@@ -21,7 +22,10 @@ type projected struct {
 }
 
 func openProject(s exec.Setup) (*project, error) {
-	p := &project{pool: batch.NewPool(exec.Layout(s.Operator.Schema), batch.Target)}
+	p := &project{
+		pool:  batch.NewPool(exec.Layout(s.Operator.Schema), batch.Target),
+		sieve: sieve{rejects: s.Rejects, operator: s.Operator.Name},
+	}
 	last := map[int]int{}
 	for i, e := range s.Operator.Project.Exprs {
 		program, err := eval.Compile(e, eval.Env{Now: s.Now})
@@ -45,14 +49,15 @@ func openProject(s exec.Setup) (*project, error) {
 // others were computed from it.
 func (p *project) Process(b *batch.Batch, out exec.Collector) error {
 	to := p.pool.Get()
-	for i := range p.columns {
-		c := &p.columns[i]
-		if c.from >= 0 && c.move {
-			continue
+	err := p.compute(b, to)
+	if err != nil && p.sieve.rejects != nil && isRowFault(err) {
+		if err := p.sieve.take(b, p.evaluations(b, to)...); err != nil {
+			return err
 		}
-		if err := c.program.Eval(b, &to.Columns[i]); err != nil {
-			return rowError(err, b)
-		}
+		err = p.compute(b, to)
+	}
+	if err != nil {
+		return rowError(err, b)
 	}
 	for i := range p.columns {
 		if c := &p.columns[i]; c.from >= 0 && c.move {
@@ -66,4 +71,29 @@ func (p *project) Process(b *batch.Batch, out exec.Collector) error {
 	}
 	b.Release()
 	return out.Emit(to)
+}
+
+// compute evaluates every column that is not moved.
+func (p *project) compute(b, to *batch.Batch) error {
+	for i := range p.columns {
+		c := &p.columns[i]
+		if c.from >= 0 && c.move {
+			continue
+		}
+		if err := c.program.Eval(b, &to.Columns[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// evaluations lists what can fail by a row.
+func (p *project) evaluations(b, to *batch.Batch) []func() error {
+	var list []func() error
+	for i := range p.columns {
+		if c := &p.columns[i]; c.from < 0 {
+			list = append(list, func() error { return c.program.Eval(b, &to.Columns[i]) })
+		}
+	}
+	return list
 }
