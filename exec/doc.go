@@ -46,6 +46,8 @@
 //	E7 Failed is reported once, and not for a task whose context ended.
 //	E8 A row that no frame could carry is refused on local channels too: an answer
 //	   never depends on where tasks run.
+//	E9 A rejected row is a row: it travels before the barrier that its source's position
+//	   is behind, and is counted once, whatever fails and wherever tasks run.
 //
 // # Goroutines
 //
@@ -54,7 +56,10 @@
 // # Failures
 //
 // An error or panic in the loop ends the task with a TaskError. A fault of the input
-// (RowError, ValueError) is not worth a restart; all else is. A snapshot that cannot
+// (RowError, ValueError) is not worth a restart; all else is. Where on_row_error is skip
+// or keep, a RowError ends nothing: its row goes over the chain's Rejects edge to the
+// rejects operator (reject.go). A ValueError is no single row's fault and still fails the
+// job, and so does what is wrong with a whole file, such as its header. A snapshot that cannot
 // be stored is declined, and the task goes on. A commit that fails ends the task: the
 // segments are in the snapshot and are committed after the restart. Commits run on the
 // loop, because a sink is one goroutine's; rows behind one wait for it.

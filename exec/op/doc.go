@@ -1,5 +1,5 @@
 // Package op holds the operators that transform rows within a task, one per file:
-// filter, project, local_aggregate, global_aggregate and result. Open is their
+// filter, project, local_aggregate, global_aggregate, result and rejects. Open is their
 // list. What may be called when is in package exec (Operator).
 //
 //	source ▸ filter ▸ project ▸ local_aggregate ══hash(keys)══▶ global_aggregate ▸ project ▸ result
@@ -10,6 +10,9 @@
 // task; it keeps nothing over a flush, and passes rows through while their keys hardly
 // repeat. The global one owns each group. Both use the accumulators of aggregate.go,
 // which lie in 64-bit words.
+//
+// Where on_row_error is skip or keep, filters and projections take the rows that fail out of
+// their batch (sieve.go), reject them and go on; rejects keeps what all chains reject.
 //
 // Invariants
 //
@@ -22,6 +25,10 @@
 //	O5 NULL is a group of its own; -0 groups with 0 and shows as 0, all NaNs are one group.
 //	O6 A result's version grows with every change and over attempts; a reader that is
 //	   too far behind gets the whole table, never a gap.
+//	O7 A row is rejected as a whole and once per operator, by its first expression that
+//	   fails; a -U or -D that fails is dropped, for the row it takes back was rejected.
+//	O8 Which rejected rows are kept, and their order, depend on the rows alone. Behind an
+//	   aggregate a row is a change of the result: how many there are depends on batches.
 //
 // # Goroutines
 //
@@ -30,7 +37,8 @@
 // # Failures
 //
 // exec.RowError from filters and projections, exec.ValueError from aggregates: both
-// are faults of the input.
+// are faults of the input. Only the former can be rejected: a sum that leaves its type is
+// no single row's fault and fails the job whatever on_row_error says.
 //
 // # Testing
 //

@@ -71,6 +71,7 @@ func (d *csvDecoder) decode(r *rows, data []byte, p, end int, base int64) (int, 
 			return p, more, f
 		}
 		if f := r.end(base + int64(p)); f != nil {
+			r.abandon()
 			return p, false, f
 		}
 		p = next
@@ -85,7 +86,8 @@ func (d *csvDecoder) row(r *rows, data []byte, p int) (next int, more bool, f *f
 	for i := 0; i < len(d.fields); i++ {
 		if i > 0 {
 			if data[p] != d.delimiter {
-				return p, false, d.arity(data, begin)
+				more, f := d.arity(data, begin)
+				return p, more, f
 			}
 			p++
 		}
@@ -130,7 +132,8 @@ func (d *csvDecoder) row(r *rows, data []byte, p int) (next int, more bool, f *f
 		p++
 	}
 	if data[p] != '\n' {
-		return p, false, d.arity(data, begin)
+		more, f := d.arity(data, begin)
+		return p, more, f
 	}
 	return p + 1, false, nil
 }
@@ -247,11 +250,11 @@ func undouble(dst, text []byte) []byte {
 // stray is the fault of a record whose quotes are wrong in a field.
 func (d *csvDecoder) stray(index int, rest []byte, why string) *fault {
 	line, _, _ := bytes.Cut(rest, []byte{'\n'})
-	return &fault{reason: fmt.Sprintf("not a CSV record: field %d %s: %s", index+1, why, quote(line))}
+	return &fault{reason: fmt.Sprintf("not a CSV record: field %d %s: %s", index+1, why, quote(line)), broken: true}
 }
 
-// arity is the fault of a record with too few or too many fields.
-func (d *csvDecoder) arity(data []byte, p int) *fault {
+// arity is the fault of a record with too few or too many fields, once it is whole.
+func (d *csvDecoder) arity(data []byte, p int) (more bool, f *fault) {
 	have := 1
 	for ; data[p] != '\n'; p++ {
 		switch data[p] {
@@ -259,11 +262,49 @@ func (d *csvDecoder) arity(data []byte, p int) *fault {
 			have++
 		case '"':
 			if p = closing(data, p); p < 0 {
-				return &fault{reason: unclosed}
+				return true, nil
 			}
 		}
 	}
-	return &fault{reason: fmt.Sprintf("row has %d field%s, table has %d", have, plural(have), len(d.fields))}
+	return false, &fault{reason: fmt.Sprintf("row has %d field%s, table has %d", have, plural(have), len(d.fields))}
+}
+
+// behind finds where the record ends as its quotes show it. Where they are wrong, the next
+// line is the best guess: a quote too much must not swallow what follows.
+func (d *csvDecoder) behind(data []byte, p int, f *fault) int {
+	begin := p
+	for limit := len(data) - pad; !f.broken && p < limit; {
+		if data[p] == '"' {
+			for doubled := true; doubled; doubled = data[p] == '"' {
+				if p = closing(data, p) + 1; p == 0 {
+					return -1
+				}
+			}
+			if data[p] == '\r' && data[p+1] == '\n' {
+				p++
+			}
+		} else {
+			p = fieldEnd(data, p, d.delimiter)
+		}
+		switch data[p] {
+		case '\n':
+			return p + 1
+		case d.delimiter:
+			p++
+		default:
+			return nextLine(data, begin)
+		}
+	}
+	return nextLine(data, begin)
+}
+
+// nextLine finds the line behind the one at data[p]; -1: it is not in data.
+func nextLine(data []byte, p int) int {
+	i := bytes.IndexByte(data[p:len(data)-pad], '\n')
+	if i < 0 {
+		return -1
+	}
+	return p + i + 1
 }
 
 // closing finds the quote that closes the one at data[p]; -1: none does.
@@ -312,9 +353,11 @@ func (d *csvDecoder) header(data []byte, p int) (next int, more bool, f *fault) 
 			p++
 		}
 		if last != (data[p] == '\n') || !last && data[p] != d.delimiter {
-			f := d.arity(data, begin)
-			f.reason = "header: " + f.reason
-			return begin, false, f
+			more, f := d.arity(data, begin)
+			if f != nil {
+				f.reason = "header: " + f.reason
+			}
+			return begin, more, f
 		}
 		p++
 	}

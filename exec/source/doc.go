@@ -66,8 +66,11 @@
 // # Failures
 //
 // A fault of a row is an *exec.RowError with file, line, offset and column; the rows in
-// front of it in the same batch are not emitted. Everything else is an error of the file
-// or of the table's definition, by name.
+// front of it in the same batch are not emitted. Where rejects are taken, the record goes
+// there, with its bytes, and reading goes on behind it: behind its line, for JSON and for a
+// CSV record whose quotes are wrong (never closed, say), else behind the CSV record as its
+// quotes show it. Everything else is an error of the file, such as a header that names
+// other columns, or of the table's definition, by name.
 //
 // # Testing
 //

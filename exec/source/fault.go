@@ -11,6 +11,7 @@ import (
 type fault struct {
 	column string // empty: the whole record
 	reason string
+	broken bool // its quotes do not show where the record ends: that is its line
 }
 
 // shown is how many bytes of an offending text an error repeats.

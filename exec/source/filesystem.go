@@ -25,6 +25,8 @@ type filesystem struct {
 	decoder decoder
 	pace    pacer
 	now     func() time.Time
+	rejects exec.Rejecter // nil: a record at fault fails the job
+	bad     int           // records rejected by this call of Next
 
 	splitSize int64
 	splits    []split // this subtask's, finished ones included
@@ -37,6 +39,7 @@ func openFilesystem(ctx context.Context, setup exec.Setup) (*filesystem, error) 
 	if err != nil {
 		return nil, err
 	}
+	s.rejects = setup.Rejects
 	return s, s.start(ctx, setup)
 }
 
@@ -118,13 +121,15 @@ func (s *filesystem) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Ti
 		return nil, exec.Wait, until, nil
 	}
 	s.rows.begin(n)
+	s.bad = 0
 	b, err := s.read(ctx, &s.splits[s.at])
 	if err != nil {
 		return nil, exec.More, time.Time{}, err
 	}
 	if b != nil {
-		s.pace.spend(b.Len)
+		s.bad += b.Len
 	}
+	s.pace.spend(s.bad)
 	return b, exec.More, time.Time{}, nil
 }
 
@@ -132,7 +137,7 @@ func (s *filesystem) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Ti
 func (s *filesystem) read(ctx context.Context, sp *split) (*batch.Batch, error) {
 	r := &s.reader
 	if r.file == nil {
-		if err := s.enter(sp); err != nil {
+		if err := s.enter(ctx, sp); err != nil {
 			return nil, s.located(sp, err)
 		}
 	}
@@ -140,23 +145,15 @@ func (s *filesystem) read(ctx context.Context, sp *split) (*batch.Batch, error) 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := r.fill(sp.End); err != nil {
+		if err := s.fill(ctx, sp); err != nil {
 			return nil, s.located(sp, err)
 		}
 	}
-	limit := int(min(int64(r.n), max(sp.End-r.base, 0)))
-	p, more, f := s.decoder.decode(s.rows, r.data(), r.p, limit, r.base)
-	began := sp.Position > 0 || p > r.p // not behind a mark or header only: no line feed need stand there
-	r.p = p
-	if f != nil {
-		return nil, s.rowError(sp, f)
+	began, err := s.decode(ctx, sp)
+	if err != nil {
+		return nil, s.located(sp, err)
 	}
-	if more {
-		if err := s.more(sp); err != nil {
-			return nil, s.located(sp, err)
-		}
-	}
-	if began {
+	if began || s.bad > 0 || sp.Position > 0 { // not behind a mark or header only: no line feed need stand there
 		sp.Position = r.offset()
 	}
 	if r.base+int64(r.p) >= sp.End {
@@ -167,19 +164,35 @@ func (s *filesystem) read(ctx context.Context, sp *split) (*batch.Batch, error) 
 	return s.rows.finish(sp.Path), nil
 }
 
-// more reads on because the record at the window's front is not whole.
-func (s *filesystem) more(sp *split) error {
-	if s.rows.n > 0 {
-		return nil // first hand over what there is
+// decode turns records of the window into rows; began: it passed over some.
+func (s *filesystem) decode(ctx context.Context, sp *split) (began bool, err error) {
+	r := &s.reader
+	for s.bad+s.rows.n < s.rows.limit {
+		limit := int(min(int64(r.n), max(sp.End-r.base, 0)))
+		p, more, f := s.decoder.decode(s.rows, r.data(), r.p, limit, r.base)
+		began = began || p > r.p
+		r.p = p
+		if more && r.end && s.rows.n == 0 {
+			f = &fault{reason: unclosed, broken: true}
+		}
+		if f != nil {
+			if more, err = s.reject(sp, f); err != nil {
+				return began, err
+			}
+			if !more {
+				continue
+			}
+		}
+		if more && s.rows.n == 0 { // else first hand over what there is
+			err = s.fill(ctx, sp)
+		}
+		break
 	}
-	if s.reader.end {
-		return s.rowError(sp, &fault{reason: unclosed})
-	}
-	return s.reader.fill(sp.End)
+	return began, err
 }
 
 // enter opens a split's file and moves to its next record.
-func (s *filesystem) enter(sp *split) error {
+func (s *filesystem) enter(ctx context.Context, sp *split) error {
 	file, err := sp.open(s.roots)
 	if err != nil {
 		return err
@@ -192,7 +205,7 @@ func (s *filesystem) enter(sp *split) error {
 	}
 	r.seek(0)
 	if err := r.fill(sp.End); err != nil {
-		return err
+		return s.tooLong(ctx, sp, err)
 	}
 	if r.m >= 3 && r.buf[0] == 0xef && r.buf[1] == 0xbb && r.buf[2] == 0xbf { // a byte order mark
 		r.p = 3
@@ -269,7 +282,7 @@ func (s *filesystem) located(sp *split, err error) error {
 	case errors.As(err, &row):
 		return row
 	case errors.Is(err, errTooLong):
-		return s.rowError(sp, &fault{reason: fmt.Sprintf("the record is longer than %d MiB", maxRecord>>20)})
+		return s.rowError(sp, recordTooLong())
 	}
 	return fmt.Errorf("table %s, file %s: %w", s.table, sp.Path, err)
 }

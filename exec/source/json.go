@@ -15,6 +15,9 @@ type decoder interface {
 	// complete in data (CSV only). base is the offset of data[0] in the file; a fault is
 	// of the record at the position returned.
 	decode(r *rows, data []byte, p, end int, base int64) (next int, more bool, f *fault)
+	// behind finds the record behind the one at data[p], which has a fault; -1: data does
+	// not hold the whole of it.
+	behind(data []byte, p int, f *fault) int
 	// header checks the first record of a file that begins with one.
 	header(data []byte, p int) (next int, more bool, f *fault)
 }
@@ -71,16 +74,17 @@ func newJSONDecoder(r *rows) *jsonDecoder {
 
 func (d *jsonDecoder) header(_ []byte, p int) (int, bool, *fault) { return p, false, nil }
 
+func (d *jsonDecoder) behind(data []byte, p int, _ *fault) int { return nextLine(data, p) }
+
 func (d *jsonDecoder) decode(r *rows, data []byte, p, end int, base int64) (int, bool, *fault) {
 	for p < end && !r.full() {
 		next, blank, f := d.row(r, data, p)
-		if f != nil {
-			return p, false, f
+		if f == nil && !blank {
+			f = r.end(base + int64(p))
 		}
-		if !blank {
-			if f := r.end(base + int64(p)); f != nil {
-				return p, false, f
-			}
+		if f != nil {
+			r.abandon()
+			return p, false, f
 		}
 		p = next
 	}

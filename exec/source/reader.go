@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -69,19 +70,43 @@ func (r *reader) fill(until int64) error {
 			bigger := make([]byte, 2*len(r.buf))
 			copy(bigger, r.buf[:r.m])
 			r.buf = bigger
-			room = len(r.buf) - pad - 1 - r.m
 		}
-		at := r.base + int64(r.m)
-		want := min(int64(room), r.size-at, max(until-at, 0)+beyond)
-		got, err := r.file.ReadAt(r.buf[r.m:r.m+int(want)], at)
-		if int64(got) < want {
-			if err == nil || err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return fmt.Errorf("read at byte %d: %w", at, err)
+		if whole, err := r.load(until); err != nil || whole {
+			return err
 		}
-		if r.extend(got) {
+	}
+}
+
+// load reads once into the room behind the window; it reports whether the window grew by
+// a line.
+func (r *reader) load(until int64) (whole bool, err error) {
+	room := len(r.buf) - pad - 1 - r.m
+	at := r.base + int64(r.m)
+	want := min(int64(room), r.size-at, max(until-at, 0)+beyond)
+	got, err := r.file.ReadAt(r.buf[r.m:r.m+int(want)], at)
+	if int64(got) < want {
+		if err == nil || err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return false, fmt.Errorf("read at byte %d: %w", at, err)
+	}
+	return r.extend(got), nil
+}
+
+// skipLine moves the window's front behind the next line feed, however far that is.
+func (r *reader) skipLine(ctx context.Context) error {
+	for {
+		if i := bytes.IndexByte(r.buf[r.p:r.m], '\n'); i >= 0 {
+			r.p += i + 1
+			r.n = max(r.n, r.p)
 			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.base, r.p, r.n, r.m = r.base+int64(r.m), 0, 0, 0
+		if _, err := r.load(r.base + int64(r.block)); err != nil {
+			return err
 		}
 	}
 }

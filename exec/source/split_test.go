@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"weir"
@@ -25,20 +26,40 @@ func sized(tb fatal, spec *plan.SourceSpec, setup exec.Setup, size int64, block 
 		tb.Fatal(err)
 	}
 	s.splitSize, s.reader.block = size, block
+	s.rejects = setup.Rejects
 	if err := s.start(context.Background(), setup); err != nil {
 		tb.Fatal(err)
 	}
 	return s
 }
 
-// drawFile makes a file of records of any length, with line ends of all kinds.
-func drawFile(t *rapid.T, format string, quotes bool, next *int) (body string, rows []string) {
+// drawFile makes a file of records of any length, with line ends of all kinds; bad are
+// those that have a fault, as a catcher notes them.
+func drawFile(t *rapid.T, format string, quotes bool, next *int) (body string, rows, bad []string) {
 	var s strings.Builder
+	kind := format
+	if quotes {
+		kind = "quotes"
+	}
+	faulty := map[string][]string{
+		"json": {"null", "{", `{"k":"a","n":"x"}`, `{"k":7}`, `{"k":"a"}{"k":"b"}`, `{"n":1,"k":"` + strings.Repeat("x", 200) + `","k":1}`},
+		"csv":  {"a,b,c", "a", "a,x", strings.Repeat("x", 200) + ",1.5"},
+		"quotes": {
+			"\"a\nb\",x", "\"a\r\nb\",1,2", "\"a\"\"\nb\"", "a,x,\"\n\n" + strings.Repeat("x", 100) + "\"", // whole records
+			`a"b,1`, `"a"b,1`, `"a,1`, "\"a\"\"b\"c,1", `1,"b`, // lines
+		},
+	}[kind]
 	s.WriteString(rapid.SampledFrom([]string{"", "", "\ufeff"}).Draw(t, "mark"))
 	n := rapid.IntRange(0, 12).Draw(t, "records")
 	for i := range n {
 		if rapid.IntRange(0, 4).Draw(t, "blank") == 0 {
 			s.WriteString(rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "blank line"))
+		}
+		if rapid.IntRange(0, 3).Draw(t, "bad") == 0 {
+			raw := rapid.SampledFrom(faulty).Draw(t, "fault")
+			bad = append(bad, fmt.Sprintf("%d %q", s.Len(), raw))
+			s.WriteString(raw)
+			s.WriteString(rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "line end"))
 		}
 		k := strings.Repeat("x", rapid.SampledFrom([]int{0, 1, 7, 9, 60, 300}).Draw(t, "length")) + "é"
 		*next++
@@ -55,11 +76,19 @@ func drawFile(t *rapid.T, format string, quotes bool, next *int) (body string, r
 			s.WriteString(rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "line end"))
 		}
 	}
-	return s.String(), rows
+	return s.String(), rows, bad
+}
+
+// A catcher notes the records that are rejected.
+type catcher struct{ got []string }
+
+func (c *catcher) Reject(e *exec.RowError) error {
+	c.got = append(c.got, fmt.Sprintf("%s %d %q", filepath.Base(e.Path), e.Offset, e.Raw))
+	return nil
 }
 
 // TestSplits reads folders in splits of any size at any parallelism, restored at
-// another one at any moment: every record comes exactly once.
+// another one at any moment: every record comes exactly once, as a row or rejected.
 func TestSplits(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -70,11 +99,14 @@ func TestSplits(t *testing.T) {
 		}
 		format := rapid.SampledFrom([]string{"json", "csv"}).Draw(t, "format")
 		quotes := format == "csv" && rapid.IntRange(0, 2).Draw(t, "quotes") == 0
-		var want []string
+		var want, bad []string
 		next := 0
 		for i := range rapid.IntRange(1, 3).Draw(t, "files") {
-			body, rows := drawFile(t, format, quotes, &next)
+			body, rows, faulty := drawFile(t, format, quotes, &next)
 			want = append(want, rows...)
+			for _, text := range faulty {
+				bad = append(bad, fmt.Sprintf("f%d %s", i, text))
+			}
 			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("f%d", i)), []byte(body), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -83,11 +115,17 @@ func TestSplits(t *testing.T) {
 			Name: "t", Connector: "filesystem", Format: format, Options: map[string]string{"path": dir},
 			Columns: []plan.Column{col("k", text), col("n", bigint)},
 		}
-		got := readSplits(t, reading(table), dir, rapid.Int64Range(1, 400).Draw(t, "split size"))
+		var rejected catcher
+		got := readSplits(t, reading(table), dir, &rejected, rapid.Int64Range(1, 400).Draw(t, "split size"))
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
 			t.Fatalf("got %d records\n%s\nwant %d\n%s", len(got), strings.Join(got, "\n"), len(want), strings.Join(want, "\n"))
+		}
+		slices.Sort(bad)
+		slices.Sort(rejected.got)
+		if diff := cmp.Diff(bad, rejected.got); diff != "" {
+			t.Fatalf("rejected: -want +got\n%s", diff)
 		}
 	})
 }
@@ -126,14 +164,14 @@ func TestMarkBeforeLongRecord(t *testing.T) {
 
 // readSplits reads all splits in turns at one parallelism, restores at another in the
 // midst, and reads on.
-func readSplits(t *rapid.T, spec *plan.SourceSpec, dir string, size int64) []string {
+func readSplits(t *rapid.T, spec *plan.SourceSpec, dir string, rejects exec.Rejecter, size int64) []string {
 	block := rapid.SampledFrom([]int{64, 100, 1000, blockSize}).Draw(t, "block")
 	var got []string
 	open := func(parallelism int, restored bool, old []exec.Source) []exec.Source {
 		var sources []exec.Source
 		for i := range parallelism {
 			setup := setupOf(spec, dir, i, parallelism)
-			setup.Restored = restored
+			setup.Restored, setup.Rejects = restored, rejects
 			if restored {
 				setup.List = snapshots(t, old...)
 			}
@@ -166,7 +204,7 @@ func readSplits(t *rapid.T, spec *plan.SourceSpec, dir string, size int64) []str
 // poll asks a source once, for very few rows.
 func poll(t *rapid.T, s exec.Source, spec *plan.SourceSpec) []string {
 	f := s.(*filesystem)
-	f.pace = pacer{}
+	f.pace, f.bad = pacer{}, 0
 	f.rows.begin(1)
 	f.rows.limit = 1
 	for f.at < len(f.splits) && f.splits[f.at].Done {
@@ -251,7 +289,7 @@ func TestFileChangesWhileRead(t *testing.T) {
 	table.Options = map[string]string{"path": dir}
 	spec := reading(table)
 	s := sized(t, spec, setupOf(spec, dir, 0, 1), 100, blockSize)
-	if err := s.enter(&s.splits[0]); err != nil {
+	if err := s.enter(context.Background(), &s.splits[0]); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("1\n2\n3\n"), 0o600); err != nil {

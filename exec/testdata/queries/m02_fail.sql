@@ -1,0 +1,9 @@
+-- M02: a line that is no record fails the job, for good, with its place.
+-- file s.json
+--|{"k":"a"}
+--|{"k":"b"}
+--|{"k":
+--|{"k":"a"}
+--|{"k":"b"}
+CREATE TABLE s (k STRING) WITH ('connector' = 'filesystem', 'path' = '${dir}/s.json', 'format' = 'json');
+SELECT k, COUNT(*) AS n FROM s GROUP BY k;

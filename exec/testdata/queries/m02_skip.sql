@@ -1,0 +1,10 @@
+-- M02: a line that is no record is skipped and counted once.
+-- on_row_error skip
+-- file s.json
+--|{"k":"a"}
+--|{"k":"b"}
+--|{"k":
+--|{"k":"a"}
+--|{"k":"b"}
+CREATE TABLE s (k STRING) WITH ('connector' = 'filesystem', 'path' = '${dir}/s.json', 'format' = 'json');
+SELECT k, COUNT(*) AS n FROM s GROUP BY k;
