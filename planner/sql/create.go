@@ -1,66 +1,72 @@
 package sql
 
-import (
-	"strconv"
-	"strings"
-)
-
 // create reads what follows CREATE.
 func (p *parser) create(start int) Statement {
 	t := p.tok()
 	switch {
 	case p.word("TABLE"):
 		return p.createTable(start)
+	case p.word("VIEW"):
+		return p.createView(start)
 	case t.kind != kindWord:
-		p.expected("TABLE")
-	case t.upper == "VIEW":
-		p.unsupported("CREATE VIEW is", "write the view's query where you use it")
-	case t.upper == "TEMPORARY" || t.upper == "TEMP":
-		p.unsupported("CREATE "+t.upper+" is", "CREATE TABLE in a script already lives no longer than its job")
-	case t.upper == "OR":
-		p.unsupported("CREATE OR REPLACE is", "")
-	case t.upper == "FUNCTION" || t.upper == "CATALOG" || t.upper == "DATABASE" || t.upper == "SCHEMA" || t.upper == "SOURCE" ||
-		t.upper == "SINK" || t.upper == "STREAM" || t.upper == "MATERIALIZED" || t.upper == "INDEX" || t.upper == "TYPE" || t.upper == "MODEL":
+		p.expected("TABLE or VIEW")
+		return nil
+	}
+	switch t.upper {
+	case "TEMPORARY", "TEMP":
+		p.unsupported("CREATE "+t.upper+" is", "a table or view of a script already lives no longer than its job")
+	case "OR":
+		p.unsupported("CREATE OR REPLACE is", "DROP it first: running jobs keep the definition that they were planned with")
+	case "MATERIALIZED":
+		p.unsupported("CREATE MATERIALIZED VIEW is", "a job's SELECT is one: its result is kept and served")
+	case "SOURCE", "SINK", "STREAM":
+		p.unsupported("CREATE "+t.upper+" is", "write CREATE TABLE: a table is read or written as the query says")
+	case "FUNCTION", "CATALOG", "DATABASE", "SCHEMA", "INDEX", "TYPE", "MODEL", "EXTERNAL", "UNLOGGED", "UNIQUE", "SEQUENCE":
 		p.unsupported("CREATE "+t.upper+" is", "")
 	default:
-		p.expectedHint("TABLE", didYouMean(t.text, "TABLE"))
+		p.expectedOneOf("TABLE", "VIEW")
 	}
 	return nil
 }
 
-func (p *parser) createTable(start int) *CreateTable {
-	if p.isWord("IF") {
-		p.unsupported("IF NOT EXISTS is", "leave it out: a table of a script comes before the catalog's of that name")
+func (p *parser) createView(start int) *CreateView {
+	v := &CreateView{IfNotExists: p.words("IF", "NOT", "EXISTS"), Name: p.name("the view's name")}
+	p.refuseQualified("a view")
+	if p.isSymbol("(") {
+		v.Columns = p.names("a column's name")
 	}
-	c := &CreateTable{Name: p.name("the table's name")}
+	if p.isWord("COMMENT") {
+		p.unsupported("COMMENT is", "use a comment: -- …")
+	}
+	p.expectWord("AS")
+	v.Query = p.query()
+	if p.isWord("WITH") {
+		p.unsupported("WITH CHECK OPTION is", "")
+	}
+	v.Span = p.span(start)
+	return v
+}
+
+const insteadOfTableAs = "write CREATE TABLE with its columns and INSERT INTO … SELECT, or CREATE VIEW … AS SELECT"
+
+func (p *parser) createTable(start int) *CreateTable {
+	c := &CreateTable{IfNotExists: p.words("IF", "NOT", "EXISTS"), Name: p.name("the table's name")}
 	p.refuseQualified("a table")
 	if p.isWord("AS") {
-		p.unsupported("CREATE TABLE … AS SELECT is", "write CREATE TABLE and INSERT INTO … SELECT")
+		p.unsupported("CREATE TABLE … AS SELECT is", insteadOfTableAs)
 	}
-	p.expectSymbol("(")
-	for {
-		p.tableElement(c)
-		if !p.symbol(",") {
-			break
-		}
-	}
-	if t := p.tok(); t.kind == kindWord && p.err == nil {
-		hint := didYouMean(t.text, "PRIMARY")
-		if t.upper == "NOT" {
-			hint = "did you mean NOT NULL?"
-		}
-		p.expectedHint("',' or ')'", hint)
-	}
-	p.expectSymbol(")")
+	p.parenthesised(func() { p.tableElement(c) })
 	p.tableClauses()
 	if p.word("WITH") {
 		c.Options = p.options()
 	}
-	switch {
-	case p.isWord("AS"):
-		p.unsupported("CREATE TABLE … AS SELECT is", "write CREATE TABLE and INSERT INTO … SELECT")
-	case p.isWord("LIKE"):
+	switch t := p.tok(); {
+	case t.isWord("AS"):
+		p.unsupported("CREATE TABLE … AS SELECT is", insteadOfTableAs)
+	case t.isWord("LIKE"):
 		p.unsupported("CREATE TABLE … LIKE is", "write the columns out")
+	case t.kind == kindWord:
+		p.expectedHint("WITH or the end of the statement", didYouMean(t.text, "WITH"))
 	}
 	c.Span = p.span(start)
 	return c
@@ -149,99 +155,56 @@ func (p *parser) column(c *CreateTable) *Column {
 		return col
 	}
 	col.Type = p.typeName()
-	for p.err == nil {
-		start := p.here()
-		switch {
-		case p.words("NOT", "NULL"):
-			col.NotNull = true
-			continue
-		case p.word("NULL"):
-			continue
-		case p.words("PRIMARY", "KEY"):
-			p.words("NOT", "ENFORCED")
-			p.setPrimaryKey(c, &PrimaryKey{Span: p.span(start), Columns: []Ident{col.Name}})
-			continue
-		case p.isWord("DEFAULT"), p.isWord("METADATA"), p.isWord("GENERATED"), p.isWord("UNIQUE"), p.isWord("CHECK"),
-			p.isWord("REFERENCES"), p.isWord("COLLATE"):
-			p.unsupported(p.tok().upper+" of a column is", "")
-		case p.isWord("COMMENT"):
-			p.unsupported("COMMENT is", "use a comment: -- …")
+	for p.columnConstraint(c, col) {
+	}
+	if t := p.tok(); t.kind == kindWord {
+		hint := didYouMean(t.text, "PRIMARY", "COMMENT")
+		if t.upper == "NOT" {
+			hint = "did you mean NOT NULL?"
 		}
-		break
+		p.expectedHint("',' or ')'", hint)
 	}
 	col.Span = p.span(col.Name.Start)
 	return col
 }
 
-// typeName reads a type. It joins the spellings of several words into one name; what
-// the names mean is the binder's matter.
-func (p *parser) typeName() *TypeName {
-	t := p.tok()
-	if t.kind != kindWord || reserved(t.upper) {
-		p.expectedHint("a type (BOOLEAN, INT, BIGINT, DOUBLE, STRING or TIMESTAMP_LTZ)", "")
-		return &TypeName{}
-	}
-	p.advance()
-	ty := &TypeName{Name: t.upper}
-	if ty.Name == "DOUBLE" {
-		p.word("PRECISION")
-	}
-	if p.isSymbol("<") || p.isWord("ARRAY") || p.isSymbol("[") {
-		p.fail(CodeUnsupported, t.start, t.end, "the type "+t.upper+"<…> is not supported", "")
-	}
-	if p.symbol("(") {
-		for {
-			ty.Args = append(ty.Args, p.typeArgument())
-			if !p.symbol(",") {
-				break
-			}
-		}
-		p.expectSymbol(")")
-	}
-	if ty.Name == "TIMESTAMP" || ty.Name == "TIME" {
-		ty.Name += p.zone()
-	}
-	ty.Span = p.span(t.start)
-	return ty
-}
-
-func (p *parser) typeArgument() int {
-	t := p.tok()
-	n, err := strconv.Atoi(t.text)
-	if t.kind != kindNumber || err != nil || strings.ContainsAny(t.text, ".eE") {
-		p.expectedHint("a whole number", "")
-		return 0
-	}
-	p.advance()
-	return n
-}
-
-// zone reads WITH or WITHOUT [LOCAL] TIME ZONE as a suffix of the type's name.
-func (p *parser) zone() string {
+// columnConstraint reads one constraint behind a column's type, or reports that there
+// is none.
+func (p *parser) columnConstraint(c *CreateTable, col *Column) bool {
+	start, t := p.here(), p.tok()
 	switch {
-	case p.words("WITH", "LOCAL", "TIME", "ZONE"):
-		return "_LTZ"
-	case p.words("WITH", "TIME", "ZONE"):
-		return "TZ"
-	case p.words("WITHOUT", "TIME", "ZONE"):
+	case p.words("NOT", "NULL"):
+		col.NotNull = true
+		return true
+	case p.word("NULL"):
+		return true
+	case p.words("PRIMARY", "KEY"):
+		p.words("NOT", "ENFORCED")
+		p.setPrimaryKey(c, &PrimaryKey{Span: p.span(start), Columns: []Ident{col.Name}})
+		return true
+	case t.kind != kindWord:
+		return false
 	}
-	return ""
+	switch t.upper {
+	case "DEFAULT":
+		p.unsupported("DEFAULT of a column is", "write COALESCE(column, value) where it is read")
+	case "METADATA", "GENERATED", "UNIQUE", "CHECK", "REFERENCES", "COLLATE", "CONSTRAINT":
+		p.unsupported(t.upper+" of a column is", "")
+	case "COMMENT":
+		p.unsupported("COMMENT is", "use a comment: -- …")
+	}
+	return false
 }
 
 func (p *parser) options() []*Option {
 	var list []*Option
-	p.expectSymbol("(")
-	for {
+	p.parenthesised(func() {
 		o := &Option{Key: p.str("an option's name as a string, as in 'connector' = 'filesystem'")}
 		p.expectSymbol("=")
 		o.Value = p.str("a value as a string")
 		o.Span = p.span(o.Key.Start)
 		list = append(list, o)
-		if !p.symbol(",") {
-			break
-		}
-	}
-	p.expectSymbol(")")
+	})
 	return list
 }
 

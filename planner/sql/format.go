@@ -1,9 +1,6 @@
 package sql
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // Format prints a script in one canonical form: keywords in upper case, names quoted
 // where they need it, parentheses where they matter, each statement ended by ";\n".
@@ -34,7 +31,10 @@ func QuoteName(name string) string {
 // QuoteString prints a string literal.
 func QuoteString(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-type printer struct{ b strings.Builder }
+type printer struct {
+	b      strings.Builder
+	indent int // levels, of two blanks each
+}
 
 func (p *printer) add(parts ...string) {
 	for _, s := range parts {
@@ -42,21 +42,77 @@ func (p *printer) add(parts ...string) {
 	}
 }
 
+// line begins a line.
+func (p *printer) line(parts ...string) {
+	p.add("\n", strings.Repeat("  ", p.indent))
+	p.add(parts...)
+}
+
 func (p *printer) statement(s Statement) {
 	switch s := s.(type) {
 	case *CreateTable:
 		p.createTable(s)
+	case *CreateView:
+		p.add("CREATE VIEW ", ifWord(s.IfNotExists, "IF NOT EXISTS "), QuoteName(s.Name.Name))
+		p.columnList(s.Columns)
+		p.add(" AS")
+		p.line()
+		p.query(s.Query)
+	case *Drop:
+		what := "TABLE "
+		if s.View {
+			what = "VIEW "
+		}
+		p.add("DROP ", what, ifWord(s.IfExists, "IF EXISTS "), QuoteName(s.Name.Name))
+	case *Show:
+		p.add("SHOW ", s.What)
+		if s.Name != nil {
+			p.add(" ", QuoteName(s.Name.Name))
+		}
+	case *Describe:
+		p.add("DESCRIBE ", QuoteName(s.Name.Name))
 	case *Set:
 		p.add("SET ", QuoteString(s.Key.Value), " = ", QuoteString(s.Value.Value))
 	case *Insert:
-		p.add("INSERT INTO ", QuoteName(s.Table.Name))
-		if len(s.Columns) > 0 {
-			p.add(" (", joinNames(s.Columns), ")")
+		p.insert(s)
+	case *StatementSet:
+		p.add("EXECUTE ")
+		p.statementSet(s)
+	case *Explain:
+		p.add("EXPLAIN ")
+		if set, ok := s.Statement.(*StatementSet); ok {
+			p.statementSet(set)
+			return
 		}
-		p.add("\n")
-		p.query(s.Query)
+		p.statement(s.Statement)
 	case *Query:
 		p.query(s)
+	}
+}
+
+func (p *printer) insert(s *Insert) {
+	p.add("INSERT INTO ", QuoteName(s.Table.Name))
+	p.columnList(s.Columns)
+	p.line()
+	p.query(s.Query)
+}
+
+func (p *printer) statementSet(s *StatementSet) {
+	p.add("STATEMENT SET BEGIN")
+	p.indent++
+	for _, ins := range s.Inserts {
+		p.line()
+		p.insert(ins)
+		p.add(";")
+	}
+	p.indent--
+	p.line("END")
+}
+
+// columnList prints " (names)", or nothing.
+func (p *printer) columnList(names []Ident) {
+	if len(names) > 0 {
+		p.add(" (", joinNames(names), ")")
 	}
 }
 
@@ -69,7 +125,7 @@ func joinNames(names []Ident) string {
 }
 
 func (p *printer) createTable(c *CreateTable) {
-	p.add("CREATE TABLE ", QuoteName(c.Name.Name), " (")
+	p.add("CREATE TABLE ", ifWord(c.IfNotExists, "IF NOT EXISTS "), QuoteName(c.Name.Name), " (")
 	sep := "\n  "
 	for _, col := range c.Columns {
 		p.add(sep, QuoteName(col.Name.Name))
@@ -103,181 +159,10 @@ func (p *printer) createTable(c *CreateTable) {
 	}
 }
 
-// String prints the type as it may be written in CREATE TABLE.
-func (t *TypeName) String() string {
-	name, suffix := t.Name, ""
-	switch name {
-	case "TIMESTAMPTZ", "TIMETZ":
-		name, suffix = strings.TrimSuffix(name, "TZ"), " WITH TIME ZONE"
-	case "TIME_LTZ":
-		name, suffix = "TIME", " WITH LOCAL TIME ZONE"
-	}
-	if len(t.Args) > 0 {
-		args := make([]string, len(t.Args))
-		for i, a := range t.Args {
-			args[i] = strconv.Itoa(a)
-		}
-		name += "(" + strings.Join(args, ", ") + ")"
-	}
-	return name + suffix
-}
-
-func (p *printer) query(q *Query) {
-	s := q.Body.(*Select)
-	p.add("SELECT ")
-	for i, it := range s.Items {
-		if i > 0 {
-			p.add(", ")
-		}
-		p.expr(it.Expr, 0)
-		if it.Alias != nil {
-			p.add(" AS ", QuoteName(it.Alias.Name))
-		}
-	}
-	from := s.From.(*TableRef)
-	p.add("\nFROM ", QuoteName(from.Name.Name))
-	if from.Alias != nil {
-		p.add(" AS ", QuoteName(from.Alias.Name))
-	}
-	if s.Where != nil {
-		p.add("\nWHERE ")
-		p.expr(s.Where, 0)
-	}
-	for i, e := range s.GroupBy {
-		if i == 0 {
-			p.add("\nGROUP BY ")
-		} else {
-			p.add(", ")
-		}
-		p.expr(e, 0)
-	}
-}
-
-// expr prints e, in parentheses if it binds weaker than power.
-func (p *printer) expr(e Expr, power int) {
-	if own := powerOf(e); own < power {
-		p.add("(")
-		defer p.add(")")
-	}
-	switch e := e.(type) {
-	case *ColumnRef:
-		if e.Table != nil {
-			p.add(QuoteName(e.Table.Name), ".")
-		}
-		p.add(QuoteName(e.Name.Name))
-	case *Star:
-		if e.Table != nil {
-			p.add(QuoteName(e.Table.Name), ".")
-		}
-		p.add("*")
-	case *NumberLit:
-		p.add(e.Text)
-	case *StringLit:
-		p.add(QuoteString(e.Value))
-	case *BoolLit:
-		p.add(strings.ToUpper(strconv.FormatBool(e.Value)))
-	case *NullLit:
-		p.add("NULL")
-	case *IntervalLit:
-		p.add("INTERVAL ", QuoteString(e.Value), " ", e.Unit)
-	default:
-		p.compound(e)
-	}
-}
-
-func (p *printer) compound(e Expr) {
-	switch e := e.(type) {
-	case *Unary:
-		p.unary(e)
-	case *Binary:
-		own := powerOf(e)
-		left := own
-		if own == powerCompare {
-			left++
-		}
-		p.expr(e.X, left)
-		p.add(" ", e.Op, " ")
-		p.expr(e.Y, own+1)
-	case *IsNull:
-		p.expr(e.X, powerIs)
-		p.add(" IS ", notPrefix(e.Not), "NULL")
-	case *In:
-		p.expr(e.X, powerIn)
-		p.add(" ", notPrefix(e.Not), "IN (")
-		p.list(e.List)
-		p.add(")")
-	case *Call:
-		p.call(e)
-	}
-}
-
-func (p *printer) unary(e *Unary) {
-	if e.Op == "NOT" {
-		p.add("NOT ")
-		p.expr(e.X, powerNot)
-		return
-	}
-	p.add(e.Op)
-	if inner, ok := e.X.(*Unary); ok && inner.Op != "NOT" { // --x would be a comment
-		p.add("(")
-		p.expr(e.X, 0)
-		p.add(")")
-		return
-	}
-	p.expr(e.X, powerSign)
-}
-
-func (p *printer) call(c *Call) {
-	p.add(QuoteName(c.Name.Name), "(")
-	switch {
-	case c.Star:
-		p.add("*")
-	case c.Distinct:
-		p.add("DISTINCT ")
-	}
-	p.list(c.Args)
-	p.add(")")
-}
-
-func (p *printer) list(list []Expr) {
-	for i, e := range list {
-		if i > 0 {
-			p.add(", ")
-		}
-		p.expr(e, 0)
-	}
-}
-
-func notPrefix(not bool) string {
-	if not {
-		return "NOT "
+// ifWord gives text where it is wanted.
+func ifWord(wanted bool, text string) string {
+	if wanted {
+		return text
 	}
 	return ""
-}
-
-func powerOf(e Expr) int {
-	switch e := e.(type) {
-	case *Unary:
-		if e.Op == "NOT" {
-			return powerNot
-		}
-		return powerSign
-	case *Binary:
-		switch e.Op {
-		case "OR":
-			return powerOr
-		case "AND":
-			return powerAnd
-		case "+", "-":
-			return powerSum
-		case "*", "/", "%":
-			return powerProduct
-		}
-		return powerCompare
-	case *IsNull:
-		return powerIs
-	case *In:
-		return powerIn
-	}
-	return powerSign + 1
 }

@@ -112,6 +112,12 @@ func (l *lexer) word() token {
 		l.pos += size
 	}
 	text := l.src[start:l.pos]
+	if l.at('\'') && len(text) == 1 || strings.HasPrefix(l.src[l.pos:], "&'") && (text == "U" || text == "u") {
+		switch text[0] {
+		case 'x', 'X', 'b', 'B', 'e', 'E', 'n', 'N', 'u', 'U':
+			return l.prefixed(start)
+		}
+	}
 	return token{kind: kindWord, start: start, end: l.pos, text: text, upper: asciiUpper(text)}
 }
 
@@ -172,6 +178,32 @@ func (l *lexer) quoted(quote byte, k kind, what string) token {
 	}
 	l.pos = len(l.src)
 	return l.bad(start, "the "+what+" has no end", "close it with "+string(quote))
+}
+
+// prefixed reads the string behind a letter that gives it a meaning of its own.
+func (l *lexer) prefixed(start int) token {
+	letter := asciiUpper(l.src[start : start+1])
+	if l.at('&') {
+		letter = "U&"
+		l.pos++
+	} else if letter == "U" {
+		return token{kind: kindWord, start: start, end: l.pos, text: l.src[start:l.pos], upper: letter}
+	}
+	t := l.quoted('\'', kindBytes, "string")
+	switch {
+	case t.kind == kindBad:
+		return t
+	case letter == "E" || letter == "U&":
+		return l.bad(start, "the string "+letter+"'…' with escapes is not supported", "a plain string takes every character as it is; '' stands for a quote")
+	case letter == "N":
+		return l.bad(start, "the string N'…' is not supported", "write a plain string: every one holds Unicode")
+	case letter == "B":
+		return l.bad(start, "the string of bits B'…' is not supported", "write the bytes in hexadecimal: X'…'")
+	case len(t.text)%2 != 0 || strings.Trim(t.text, "0123456789abcdefABCDEF") != "":
+		return l.bad(start, "X'"+shorten(t.text)+"' is not a string of bytes", "write two hexadecimal digits for each byte: X'00FF'")
+	}
+	t.start = start
+	return t
 }
 
 func (l *lexer) checked(t token, what string) token {

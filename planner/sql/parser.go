@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Parse reads a script. The script holds the statements that are right; the errors,
-// in the order of the text, are one for each that is wrong.
+// Parse reads a script. The script holds the statements that are right; the errors are
+// in the order of the text, and a wrong statement may have several.
 func Parse(src string) (*Script, []*Error) {
 	p := &parser{src: src, tokens: lex(src)}
 	script := &Script{}
@@ -14,29 +14,50 @@ func Parse(src string) (*Script, []*Error) {
 	for {
 		for p.symbol(";") {
 		}
-		if p.tok().kind == kindEOF {
+		first := p.tok()
+		if first.kind == kindEOF {
 			return script, errs
 		}
-		first := p.tok()
-		if s := p.statement(); p.err == nil {
+		s := p.statement()
+		failed := p.err != nil
+		p.note()
+		if len(p.errs) == 0 {
 			script.Statements = append(script.Statements, s)
 			continue
-		} else if t, ok := s.(*CreateTable); ok && t.Name.Name != "" {
-			script.Broken = append(script.Broken, t.Name)
 		}
-		errs = append(errs, p.err)
-		p.resume(first.upper == "EXECUTE")
+		script.Broken = append(script.Broken, brokenNames(s)...)
+		errs = append(errs, p.errs...)
+		p.errs = nil
+		p.resume(failed && (first.upper == "EXECUTE" || first.upper == "EXPLAIN" || first.upper == "BEGIN"))
 	}
 }
 
+// brokenNames gives the name that a wrong statement would have defined.
+func brokenNames(s Statement) []Ident {
+	var name Ident
+	switch s := s.(type) {
+	case *CreateTable:
+		name = s.Name
+	case *CreateView:
+		name = s.Name
+	}
+	if name.Name == "" {
+		return nil
+	}
+	return []Ident{name}
+}
+
 // A parser walks over the tokens. Once it has failed, tok() matches nothing, so that
-// every method returns soon; what it returns then is of no use to anyone.
+// every method returns soon; what it returns then is of no use to anyone. Where the
+// grammar has a place to go on from, sync notes the error and goes there.
 type parser struct {
 	src       string
 	tokens    []token
 	at        int
-	err       *Error
-	operators int // in the expression being read
+	err       *Error   // the failure that has not been noted yet
+	errs      []*Error // noted ones of the statement being read
+	operators int      // in the expression being read
+	nested    int      // queries around the current token
 }
 
 func (p *parser) tok() token {
@@ -60,21 +81,6 @@ func (p *parser) advance() {
 	}
 }
 
-// resume forgets the error and goes on behind the next semicolon, or behind the one
-// after END for a block of statements.
-func (p *parser) resume(block bool) {
-	p.err = nil
-	for p.tok().kind != kindEOF {
-		if p.isWord("END") {
-			block = false
-		}
-		if p.symbol(";") && !block {
-			return
-		}
-		p.advance()
-	}
-}
-
 // behind is the end of the last token read.
 func (p *parser) behind() int {
 	if p.at == 0 {
@@ -88,14 +94,17 @@ func (p *parser) span(start int) Span { return Span{Start: start, Stop: max(star
 
 func (p *parser) here() int { return p.tokens[p.at].start }
 
-func (p *parser) isWord(upper string) bool {
-	t := p.tok()
-	return t.kind == kindWord && t.upper == upper
-}
+func (p *parser) isWord(upper string) bool { return p.err == nil && p.tokens[p.at].isWord(upper) }
+func (p *parser) isSymbol(s string) bool   { return p.err == nil && p.tokens[p.at].isSymbol(s) }
 
-func (p *parser) isSymbol(s string) bool {
-	t := p.tok()
-	return t.kind == kindSymbol && t.text == s
+// areWords reports whether several keywords are next.
+func (p *parser) areWords(upper ...string) bool {
+	for i, w := range upper {
+		if !p.peek(i).isWord(w) {
+			return false
+		}
+	}
+	return true
 }
 
 // word passes one keyword if it is next.
@@ -109,10 +118,8 @@ func (p *parser) word(upper string) bool {
 
 // words passes several keywords if all of them are next.
 func (p *parser) words(upper ...string) bool {
-	for i, w := range upper {
-		if t := p.peek(i); t.kind != kindWord || t.upper != w {
-			return false
-		}
+	if !p.areWords(upper...) {
+		return false
 	}
 	for range upper {
 		p.advance()
@@ -130,7 +137,7 @@ func (p *parser) symbol(s string) bool {
 
 func (p *parser) expectWord(upper string) {
 	if !p.word(upper) {
-		p.expected(upper)
+		p.expectedOneOf(upper)
 	}
 }
 
@@ -150,17 +157,22 @@ func (p *parser) fail(code Code, pos, end int, message, hint string) {
 // expected fails at the current token, which is not what the grammar wants.
 func (p *parser) expected(what string) {
 	t := p.tok()
-	if t.kind == kindBad {
-		code := CodeSyntax
-		if strings.HasSuffix(t.text, "not supported") {
-			code = CodeUnsupported
-		}
-		p.fail(code, t.start, t.end, t.text, t.hint)
-		return
-	}
 	hint := ""
 	if t.kind == kindWord && reserved(t.upper) && strings.Contains(what, "name") {
 		hint = fmt.Sprintf("%s is a reserved word; to use it as a name write \"%s\"", t.upper, t.text)
+	}
+	p.expectedHint(what, hint)
+}
+
+// expectedOneOf is expected for keywords: a misspelt one is told.
+func (p *parser) expectedOneOf(keywords ...string) {
+	what := strings.Join(keywords, " or ")
+	if n := len(keywords); n > 2 {
+		what = strings.Join(keywords[:n-1], ", ") + " or " + keywords[n-1]
+	}
+	hint := ""
+	if t := p.tok(); t.kind == kindWord && !reserved(t.upper) {
+		hint = didYouMean(t.text, keywords...)
 	}
 	p.expectedHint(what, hint)
 }
@@ -169,7 +181,11 @@ func (p *parser) expected(what string) {
 func (p *parser) expectedHint(what, hint string) {
 	t := p.tok()
 	if t.kind == kindBad {
-		p.expected(what)
+		code := CodeSyntax
+		if strings.HasSuffix(t.text, "not supported") {
+			code = CodeUnsupported
+		}
+		p.fail(code, t.start, t.end, t.text, t.hint)
 		return
 	}
 	p.fail(CodeSyntax, t.start, t.end, "expected "+what+", found "+t.describe(), hint)
@@ -184,7 +200,7 @@ func (p *parser) unsupported(what, hint string) {
 // name reads a quoted name or a word that is not reserved.
 func (p *parser) name(what string) Ident {
 	t := p.tok()
-	if t.kind != kindQuoted && (t.kind != kindWord || reserved(t.upper)) {
+	if !t.isName() {
 		p.expected(what)
 		return Ident{}
 	}
@@ -209,76 +225,8 @@ func (p *parser) str(what string) *StringLit {
 // names reads (name, name …).
 func (p *parser) names(what string) []Ident {
 	var list []Ident
-	p.expectSymbol("(")
-	for {
-		list = append(list, p.name(what))
-		if !p.symbol(",") {
-			break
-		}
-	}
-	p.expectSymbol(")")
+	p.parenthesised(func() { list = append(list, p.name(what)) })
 	return list
-}
-
-func (p *parser) statement() Statement {
-	start := p.here()
-	var s Statement
-	switch {
-	case p.isWord("SELECT"):
-		s = p.query()
-	case p.word("INSERT"):
-		s = p.insert(start)
-	case p.word("SET"):
-		s = p.set(start)
-	case p.word("CREATE"):
-		s = p.create(start)
-	default:
-		p.refuseStatement()
-		return nil
-	}
-	if p.err == nil && p.tok().kind != kindEOF && !p.isSymbol(";") {
-		p.expectedHint("the end of the statement", p.misspelt("WHERE", "GROUP", "HAVING", "ORDER", "LIMIT"))
-	}
-	return s
-}
-
-func (p *parser) set(start int) *Set {
-	s := &Set{Key: p.str("an option's name as a string, as in SET 'checkpoint.interval' = '1 s'")}
-	p.expectSymbol("=")
-	s.Value = p.str("a value as a string")
-	s.Span = p.span(start)
-	return s
-}
-
-// refuseStatement names the statement that Weir does not run, or what is no statement.
-func (p *parser) refuseStatement() {
-	t := p.tok()
-	if t.kind == kindSymbol && t.text == "(" {
-		p.unsupported("a query in parentheses is", "leave the parentheses out")
-		return
-	}
-	if t.kind != kindWord {
-		p.expected("a statement (SELECT, INSERT, CREATE TABLE or SET)")
-		return
-	}
-	switch t.upper {
-	case "WITH":
-		p.unsupported("WITH (a common table expression) is", "write the query in one SELECT")
-	case "EXPLAIN":
-		p.unsupported("EXPLAIN is", "POST /v1/plan explains a script")
-	case "EXECUTE":
-		p.unsupported("EXECUTE STATEMENT SET is", "submit one job for each INSERT")
-	case "BEGIN", "COMMIT", "ROLLBACK", "START", "END":
-		p.unsupported(t.upper+" is", "a script needs no transaction")
-	case "UPDATE", "DELETE", "MERGE", "TRUNCATE", "VALUES", "ALTER", "DESCRIBE", "DESC", "SHOW", "USE", "RESET", "ANALYZE",
-		"GRANT", "REVOKE", "LOAD", "ADD", "REMOVE", "STOP", "CALL", "COPY", "REPLACE", "UPSERT", "TABLE":
-		p.unsupported(t.upper+" is", "")
-	case "DROP":
-		p.unsupported("DROP is", "DELETE /v1/tables/{name} drops a table of the catalog")
-	default:
-		p.expectedHint("a statement (SELECT, INSERT, CREATE TABLE or SET)",
-			didYouMean(t.text, "SELECT", "INSERT", "CREATE", "SET"))
-	}
 }
 
 // misspelt gives a hint where the word before the current token, taken for an alias, or

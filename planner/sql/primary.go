@@ -25,6 +25,9 @@ func (p *parser) primary(t token) Expr {
 	case kindString:
 		p.advance()
 		return &StringLit{Span: span, Value: t.text}
+	case kindBytes:
+		p.advance()
+		return &BytesLit{Span: span, Value: t.text}
 	case kindQuoted:
 		return p.reference()
 	case kindWord:
@@ -35,6 +38,9 @@ func (p *parser) primary(t token) Expr {
 		}
 		if t.text == "*" {
 			p.fail(CodeSyntax, t.start, t.end, "* stands alone in a select list, as table.* or in COUNT(*)", "")
+		}
+		if t.text == "~" {
+			p.unsupported("the operator ~ is", "")
 		}
 	}
 	p.expected("an expression")
@@ -50,40 +56,59 @@ func (p *parser) wordPrimary(t token, span Span) Expr {
 		p.advance()
 		return &NullLit{Span: span}
 	case "CASE":
-		p.unsupported("CASE is", "")
+		return p.caseExpr(t.start)
 	case "EXISTS":
-		p.unsupported("EXISTS is", "")
-	}
-	if valueWord(t.upper) {
-		p.unsupported(t.upper+" is", "")
+		p.unsupported("EXISTS is", insteadOfJoin)
 	}
 	next := p.peek(1)
 	switch {
+	case valueWord(t.upper):
+		return p.valueCall(t)
+	case t.isWord("LEFT") && next.isSymbol("("):
+		p.unsupported("the function LEFT is", "write SUBSTRING(x FROM 1 FOR n)")
+	case t.isWord("RIGHT") && next.isSymbol("("):
+		p.unsupported("the function RIGHT is", "write SUBSTRING(x FROM CHAR_LENGTH(x) - n + 1)")
 	case reserved(t.upper):
 		p.expected("an expression or a name")
 		return &NullLit{}
-	case t.upper == "INTERVAL" && next.kind == kindString:
+	case t.upper == "INTERVAL" && (next.kind == kindString || next.kind == kindNumber):
 		return p.interval(t.start)
-	case next.kind == kindString && (t.upper == "DATE" || t.upper == "TIME" || t.upper == "TIMESTAMP" || t.upper == "TIMESTAMP_LTZ"):
-		p.unsupported("the literal "+t.upper+" '…' is", "a TIMESTAMP_LTZ column compares with a plain string: ts >= '2017-11-25T00:00:00Z'")
-	case t.upper == "ARRAY" && next.text == "[":
-		p.unsupported("ARRAY[…] is", "")
-	case next.kind == kindSymbol && next.text == "(":
+	case p.atTypedLiteral(t, next):
+		return p.typedLiteral(t.start)
+	case (t.upper == "ARRAY" || t.upper == "MAP") && next.isSymbol("["), t.upper == "ARRAY" && next.isSymbol("("):
+		p.unsupported(t.upper+"[…] is", "keep JSON in a STRING and read it with JSON_VALUE")
+	case next.isSymbol("("):
 		return p.call()
 	}
 	return p.reference()
+}
+
+// valueCall reads CURRENT_TIMESTAMP and the like: calls without parentheses.
+func (p *parser) valueCall(t token) Expr {
+	switch t.upper {
+	case "CURRENT_TIME", "LOCALTIME":
+		p.unsupported(t.upper+" is", "there is no type TIME; CURRENT_TIMESTAMP and LOCALTIMESTAMP are the time with its day")
+	case "CURRENT_USER", "SESSION_USER":
+		p.unsupported(t.upper+" is", "")
+	}
+	p.advance()
+	if p.isSymbol("(") {
+		p.unsupported(t.upper+" with parentheses is", "write "+t.upper+" alone; CAST(… AS TIMESTAMP_LTZ(3)) rounds it")
+	}
+	at := Span{t.start, t.end}
+	return &Call{Span: at, Name: Ident{Span: at, Name: t.upper}}
 }
 
 // parenthesis reads (expression); the tree keeps no node for it.
 func (p *parser) parenthesis() Expr {
 	p.advance()
 	p.count()
-	if p.isWord("SELECT") || p.isWord("WITH") {
-		p.unsupported("a subquery is", "")
+	if p.atSelect() {
+		p.unsupported("a subquery in an expression is", "a query has subqueries in FROM")
 	}
 	x := p.binding(0)
 	if p.isSymbol(",") {
-		p.unsupported("a row value (a, b) is", "")
+		p.unsupported("a row value (a, b) is", "compare one by one: a = 1 AND b = 2")
 	}
 	p.expectSymbol(")")
 	return x
@@ -107,84 +132,94 @@ func (p *parser) reference() Expr {
 	return ref
 }
 
+// caseExpr reads CASE [operand] WHEN … THEN … [ELSE …] END.
+func (p *parser) caseExpr(start int) Expr {
+	p.advance()
+	p.count()
+	c := &Case{}
+	if !p.isWord("WHEN") {
+		c.Operand = p.binding(0)
+	}
+	for first := true; p.err == nil && (first || p.isWord("WHEN")); first = false {
+		at := p.here()
+		p.expectWord("WHEN")
+		w := &When{If: p.binding(0)}
+		p.expectWord("THEN")
+		w.Then = p.binding(0)
+		w.Span = p.span(at)
+		c.Whens = append(c.Whens, w)
+	}
+	if p.word("ELSE") {
+		c.Else = p.binding(0)
+	}
+	if !p.word("END") {
+		if c.Else == nil {
+			p.expectedOneOf("WHEN", "ELSE", "END")
+		}
+		p.expectedOneOf("END")
+	}
+	c.Span = p.span(start)
+	return c
+}
+
+// interval reads INTERVAL 'value' UNIT [TO UNIT].
 func (p *parser) interval(start int) Expr {
 	p.advance()
-	n := &IntervalLit{Value: p.str("a value").Value}
-	t := p.tok()
-	if t.kind != kindWord {
-		p.expected("a unit (SECOND, MINUTE, HOUR, DAY)")
+	n := &IntervalLit{}
+	if t := p.tok(); t.kind == kindNumber {
+		p.expectedHint("the number of an INTERVAL as a string", "write it in single quotes: INTERVAL '"+t.text+"' "+p.unitAt(1))
+	}
+	n.Value = p.str("a value").Value
+	if t := p.tok(); p.atField() == "" {
+		hint := ""
+		if t.kind != kindWord {
+			hint = "the unit stands behind the string: INTERVAL '5' SECOND"
+		}
+		if t.kind == kindWord {
+			hint = didYouMean(t.text, intervalUnits[:]...)
+		}
+		p.expectedHint("a unit (SECOND, MINUTE, HOUR, DAY, MONTH, YEAR)", hint)
 		return n
 	}
-	p.advance()
-	n.Unit = t.upper
-	if p.isSymbol("(") || p.isWord("TO") {
-		p.unsupported("an INTERVAL of two units or with a precision is", "write it in its smaller unit")
-	}
+	n.Unit, n.To = p.intervalFields(true)
 	n.Span = p.span(start)
 	return n
 }
 
-// call reads name(…). Functions that have a syntax of their own are refused here, all
-// others by the binder, which knows their names.
-func (p *parser) call() Expr {
-	t := p.tok()
+// unitAt names the unit n tokens on, or one as an example.
+func (p *parser) unitAt(n int) string {
+	if u := p.fieldAt(n); u != "" {
+		return u
+	}
+	return "SECOND"
+}
+
+// atTypedLiteral reports whether DATE '…', TIMESTAMP … '…' or one of their kind begins
+// here; the words are names otherwise.
+func (p *parser) atTypedLiteral(t, next token) bool {
 	switch t.upper {
-	case "CAST", "TRY_CAST", "CONVERT":
-		p.unsupported(t.upper+" is", "declare the column with the type you need")
-	case "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY", "FLOOR", "CEIL", "CEILING", "ROW", "ANY", "SOME",
-		"JSON_VALUE", "JSON_QUERY", "JSON_EXISTS", "JSON_OBJECT", "LISTAGG":
-		p.unsupported(t.upper+" is", "")
+	case "DATE":
+		return next.kind == kindString
+	case "TIME":
+		if next.kind == kindString {
+			p.unsupported("the literal TIME '…' is", "there is no type TIME")
+		}
+		return false
+	case "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ":
+	default:
+		return false
 	}
-	c := &Call{Name: p.name("a function's name")}
-	p.count()
-	p.expectSymbol("(")
-	switch {
-	case p.symbol("*"):
-		c.Star = true
-	case !p.isSymbol(")"):
-		p.arguments(c)
+	n := 1
+	if p.peek(1).isSymbol("(") && p.peek(2).kind == kindNumber && p.peek(3).isSymbol(")") {
+		n = 4
 	}
-	p.expectSymbol(")")
-	c.Span = p.span(t.start)
-	p.refuseCallSuffix()
-	return c
+	after := p.peek(n)
+	return after.kind == kindString || (after.isWord("WITH") || after.isWord("WITHOUT")) && (p.peek(n+1).isWord("TIME") || p.peek(n+1).isWord("LOCAL"))
 }
 
-func (p *parser) arguments(c *Call) {
-	c.Distinct = p.word("DISTINCT")
-	if !c.Distinct {
-		p.word("ALL")
-	}
-	for p.err == nil {
-		if t := p.tok(); t.kind == kindWord && p.peek(1).text == "=>" {
-			p.unsupported("a named argument is", "")
-		} else if p.isWord("TABLE") {
-			p.unsupported("a TABLE argument is", "")
-		}
-		c.Args = append(c.Args, p.binding(0))
-		if !p.symbol(",") {
-			break
-		}
-	}
-	if p.isWord("ORDER") {
-		p.unsupported("ORDER BY in a call is", "")
-	}
-}
-
-func (p *parser) refuseCallSuffix() {
-	t := p.tok()
-	if t.kind != kindWord {
-		return
-	}
-	next := p.peek(1)
-	switch {
-	case t.upper == "FILTER" && next.text == "(":
-		p.unsupported("FILTER (WHERE …) is", "put the condition into WHERE and submit one job for each")
-	case t.upper == "OVER" && (next.text == "(" || next.kind == kindWord || next.kind == kindQuoted):
-		p.unsupported("OVER (a window over rows) is", "")
-	case t.upper == "WITHIN" && next.upper == "GROUP":
-		p.unsupported("WITHIN GROUP is", "")
-	case (t.upper == "IGNORE" || t.upper == "RESPECT") && next.upper == "NULLS":
-		p.unsupported(t.upper+" NULLS is", "")
-	}
+func (p *parser) typedLiteral(start int) Expr {
+	l := &TypedLit{Type: p.typeName()}
+	l.Value = p.str("the value as a string").Value
+	l.Span = p.span(start)
+	return l
 }

@@ -1,67 +1,215 @@
 package sql
 
-func (p *parser) insert(start int) *Insert {
-	switch {
-	case p.isWord("OVERWRITE"):
-		p.unsupported("INSERT OVERWRITE is", "write INSERT INTO")
-	default:
-		p.expectWord("INTO")
+// maxNested bounds the queries within queries.
+const maxNested = 50
+
+// atQuery reports whether a query begins here.
+func (p *parser) atQuery() bool {
+	n := 0
+	for p.peek(n).isSymbol("(") {
+		n++
 	}
-	ins := &Insert{Table: p.name("the name of a table")}
-	p.refuseQualified("a table")
-	if p.isSymbol("(") && p.peek(1).upper != "SELECT" {
-		ins.Columns = p.names("a column's name")
-	}
-	switch {
-	case p.isWord("VALUES"):
-		p.unsupported("INSERT INTO … VALUES is", "")
-	case p.isWord("PARTITION"):
-		p.unsupported("PARTITION is", "")
-	case p.isWord("WITH"), p.isSymbol("("):
-		p.refuseStatement()
-	case !p.isWord("SELECT"):
-		p.expected("SELECT")
-	}
-	ins.Query = p.query()
-	ins.Span = p.span(start)
-	return ins
+	t := p.peek(n)
+	return t.isWord("SELECT") || t.isWord("WITH") || t.isWord("VALUES") && p.peek(n+1).isSymbol("(")
 }
 
+// query reads [WITH …] body. Parentheses that change nothing leave no node.
 func (p *parser) query() *Query {
 	start := p.here()
-	q := &Query{Body: p.selectStatement()}
+	q := &Query{}
+	if p.nested++; p.nested > maxNested {
+		p.unsupported("a query within more than 50 others is", "name the inner ones: WITH a AS (…), b AS (… FROM a)")
+	}
+	defer func() { p.nested-- }()
+	if p.word("WITH") {
+		q.With = p.with()
+	}
+	q.Body = p.union()
 	q.Span = p.span(start)
+	if inner, ok := q.Body.(*Query); ok && (len(q.With) == 0 || len(inner.With) == 0) {
+		q.With, q.Body = append(q.With, inner.With...), inner.Body
+	}
 	return q
 }
 
-func (p *parser) selectStatement() *Select {
-	s := &Select{}
-	start := p.here()
-	p.expectWord("SELECT")
-	if p.isWord("DISTINCT") {
-		p.unsupported("SELECT DISTINCT is", "SELECT a, b … GROUP BY a, b gives each combination once")
+func (p *parser) with() []*CTE {
+	if p.isWord("RECURSIVE") && p.peek(1).isName() {
+		p.unsupported("WITH RECURSIVE is", "a query over a stream cannot read itself")
 	}
-	p.word("ALL")
-	for {
-		s.Items = append(s.Items, p.item())
+	var list []*CTE
+	for p.err == nil {
+		c := &CTE{Name: p.name("the name of a common table expression")}
+		if p.isSymbol("(") {
+			c.Columns = p.names("a column's name")
+		}
+		p.expectWord("AS")
+		if p.isWord("MATERIALIZED") || p.areWords("NOT", "MATERIALIZED") {
+			p.unsupported("MATERIALIZED is", "leave it out")
+		}
+		c.Query = p.subquery()
+		c.Span = p.span(c.Name.Start)
+		list = append(list, c)
 		if !p.symbol(",") {
 			break
 		}
-		if p.isWord("FROM") {
-			p.expectedHint("an expression", "remove the comma before FROM")
+	}
+	if p.isWord("INSERT") {
+		p.unsupported("WITH before INSERT is", "write it behind: INSERT INTO … WITH … SELECT")
+	}
+	return list
+}
+
+// subquery reads (query).
+func (p *parser) subquery() *Query {
+	from := p.at
+	p.expectSymbol("(")
+	q := p.query()
+	if p.err == nil && !p.isSymbol(")") {
+		p.expectedHint("')'", p.misspelt("WHERE", "GROUP", "HAVING", "UNION"))
+	}
+	p.sync(from+1, from+1, func(token) bool { return false })
+	p.expectSymbol(")")
+	return q
+}
+
+const insteadOfSetOperation = "a query has UNION ALL; put marked rows of both together and count the marks: … UNION ALL … GROUP BY …"
+
+// union reads queries with UNION ALL between them.
+func (p *parser) union() Body {
+	start := p.here()
+	inputs := p.flat(nil, p.term())
+	for p.err == nil {
+		t := p.tok()
+		switch {
+		case p.words("UNION", "ALL"):
+		case t.isWord("UNION"):
+			p.unsupported("UNION (which removes duplicates) is", "write UNION ALL, and around it SELECT DISTINCT * FROM (…)")
+			p.note()
+			p.advance()
+			p.word("DISTINCT")
+		case t.isWord("INTERSECT"), t.isWord("EXCEPT"), t.isWord("MINUS"):
+			p.unsupported(t.upper+" is", insteadOfSetOperation)
+			p.note()
+			p.advance()
+			if !p.word("ALL") {
+				p.word("DISTINCT")
+			}
+		default:
+			if len(inputs) == 1 {
+				return inputs[0]
+			}
+			return &Union{Span: p.span(start), Inputs: inputs}
+		}
+		inputs = p.flat(inputs, p.term())
+	}
+	return &Union{Span: p.span(start), Inputs: inputs}
+}
+
+// flat appends one input of a union: of a union in parentheses, its inputs.
+func (p *parser) flat(list []Body, b Body) []Body {
+	if q, ok := b.(*Query); ok && len(q.With) == 0 {
+		b = q.Body
+	}
+	if u, ok := b.(*Union); ok {
+		return append(list, u.Inputs...)
+	}
+	return append(list, b)
+}
+
+// term reads one input of a union.
+func (p *parser) term() Body {
+	var b Body
+	switch t := p.tok(); {
+	case t.isWord("SELECT"):
+		return p.selectQuery()
+	case t.isWord("VALUES"):
+		b = p.values()
+	case t.isSymbol("("):
+		b = p.subquery()
+	case t.isWord("TABLE"):
+		p.unsupported("TABLE name as a query is", "write SELECT * FROM name")
+	case t.isWord("FROM"):
+		p.expectedHint("SELECT", "write SELECT * before FROM")
+	default:
+		p.expectedOneOf("SELECT", "VALUES", "WITH")
+	}
+	p.clauses(nil)
+	return b
+}
+
+// values reads VALUES (…), (…), ….
+func (p *parser) values() *Values {
+	start := p.here()
+	v := &Values{}
+	p.expectWord("VALUES")
+	for p.err == nil {
+		first := p.tok()
+		var row []Expr
+		p.parenthesised(func() {
+			if p.isWord("DEFAULT") && (p.peek(1).isSymbol(",") || p.peek(1).isSymbol(")")) {
+				p.unsupported("DEFAULT is", "leave the column out of INSERT INTO t (…): it becomes NULL")
+			}
+			row = append(row, p.expression())
+		})
+		if p.err == nil && len(v.Rows) > 0 && len(row) != len(v.Rows[0]) && len(p.errs) == 0 {
+			p.fail(CodeSyntax, first.start, p.behind(), "the rows of VALUES have different lengths", "")
+			p.note()
+		}
+		v.Rows = append(v.Rows, row)
+		if !p.symbol(",") {
+			break
 		}
 	}
-	p.fromClause(s)
-	if p.word("WHERE") {
-		s.Where = p.expression()
+	v.Span = p.span(start)
+	return v
+}
+
+func (p *parser) selectQuery() *Select {
+	s := &Select{}
+	start := p.here()
+	p.expectWord("SELECT")
+	if p.word("DISTINCT") {
+		s.Distinct = true
+		if p.isWord("ON") {
+			p.unsupported("DISTINCT ON is", "SELECT DISTINCT keeps whole rows apart; of a key's rows, MIN and MAX with GROUP BY choose")
+		}
+	} else {
+		p.word("ALL")
 	}
-	if p.word("GROUP") {
-		p.expectWord("BY")
-		s.GroupBy = p.groupBy()
+	if t := p.tok(); t.isWord("TOP") && p.peek(1).kind == kindNumber {
+		p.unsupported("TOP is", readInOrder)
 	}
-	p.refuseClauses()
+	p.items(s)
+	p.clauses(s)
 	s.Span = p.span(start)
 	return s
+}
+
+// items reads the select list; a wrong item does not hide the next.
+func (p *parser) items(s *Select) {
+	for p.err == nil {
+		from := p.at
+		s.Items = append(s.Items, p.item())
+		if p.err == nil && !p.isSymbol(",") && !p.isWord("INTO") && !p.endsClause() {
+			p.expectedHint("',' or FROM", p.misspelt("FROM"))
+		}
+		p.sync(from, from, func(t token) bool { return isComma(t) || beginsClause(t) })
+		if !p.symbol(",") {
+			return
+		}
+		if p.isWord("FROM") {
+			p.expectedHint("an expression", "remove the comma before FROM")
+			p.note()
+			return
+		}
+	}
+}
+
+// endsClause reports whether what has been read may be all: a clause begins, or the
+// query ends.
+func (p *parser) endsClause() bool {
+	t := p.tok()
+	return t.kind == kindEOF || t.isSymbol(";") || t.isSymbol(")") || beginsClause(t) || t.kind == kindWord && opensClause(t.upper)
 }
 
 func (p *parser) item() *Item {
@@ -76,8 +224,8 @@ func (p *parser) item() *Item {
 	if p.word("AS") {
 		a := p.name("a name")
 		it.Alias = &a
-	} else if a := p.alias(); a != nil {
-		it.Alias = a
+	} else {
+		it.Alias = p.alias()
 	}
 	it.Span = p.span(start)
 	return it
@@ -90,9 +238,7 @@ func (p *parser) star() *Star {
 		p.refuseStarOptions()
 		return &Star{Span: p.span(start)}
 	}
-	t := p.tok()
-	if (t.kind == kindQuoted || t.kind == kindWord && !reserved(t.upper)) && p.peek(1).text == "." && p.peek(1).kind == kindSymbol &&
-		p.peek(2).text == "*" && p.peek(2).kind == kindSymbol {
+	if p.tok().isName() && p.peek(1).isSymbol(".") && p.peek(2).isSymbol("*") {
 		table := p.name("a name")
 		p.advance()
 		p.advance()
@@ -103,7 +249,7 @@ func (p *parser) star() *Star {
 }
 
 func (p *parser) refuseStarOptions() {
-	if t := p.tok(); t.kind == kindWord && (t.upper == "EXCEPT" || t.upper == "EXCLUDE" || t.upper == "REPLACE") && p.peek(1).text == "(" {
+	if t := p.tok(); (t.isWord("EXCEPT") || t.isWord("EXCLUDE") || t.isWord("REPLACE")) && p.peek(1).isSymbol("(") {
 		p.unsupported("* "+t.upper+" (…) is", "write the columns out")
 	}
 }
@@ -111,7 +257,7 @@ func (p *parser) refuseStarOptions() {
 // alias reads a name without AS, or nothing.
 func (p *parser) alias() *Ident {
 	t := p.tok()
-	if t.kind == kindQuoted || t.kind == kindWord && !reserved(t.upper) && !opensClause(t.upper) {
+	if t.kind == kindQuoted || t.isName() && !opensClause(t.upper) {
 		a := p.name("a name")
 		return &a
 	}
@@ -122,123 +268,8 @@ func (p *parser) alias() *Ident {
 // alias without AS: they begin a clause that has to be refused by name.
 func opensClause(upper string) bool {
 	switch upper {
-	case "WINDOW", "QUALIFY", "TABLESAMPLE", "MINUS", "EMIT", "MATCH_RECOGNIZE", "OVER", "FILTER", "WITHIN", "COLLATE", "PIVOT", "UNPIVOT", "ASOF":
+	case "WINDOW", "QUALIFY", "TABLESAMPLE", "MINUS", "EMIT", "MATCH_RECOGNIZE", "OVER", "FILTER", "WITHIN", "COLLATE", "PIVOT", "UNPIVOT", "ASOF", "RETURNING":
 		return true
 	}
 	return false
-}
-
-func (p *parser) fromClause(s *Select) {
-	if p.isWord("INTO") {
-		p.unsupported("SELECT … INTO is", "write INSERT INTO table SELECT …")
-	}
-	if !p.word("FROM") {
-		if t := p.tok(); t.kind == kindEOF || t.kind == kindSymbol && t.text == ";" {
-			p.expectedHint("FROM", "a query reads a table")
-			return
-		}
-		p.expectedHint("',' or FROM", p.misspelt("FROM"))
-		return
-	}
-	s.From = p.tableRef()
-}
-
-func (p *parser) tableRef() *TableRef {
-	start := p.here()
-	t := p.tok()
-	next := p.peek(1)
-	switch {
-	case p.isSymbol("("):
-		p.unsupported("a subquery in FROM is", "write the query in one SELECT")
-	case p.isWord("LATERAL"), p.isWord("UNNEST") && next.text == "(":
-		p.unsupported(t.upper+" is", "")
-	case p.isWord("TABLE") && next.text == "(":
-		if f := p.peek(2); f.kind == kindWord {
-			p.unsupported("the table function "+f.upper+" is", "")
-		}
-		p.unsupported("TABLE(…) is", "")
-	}
-	ref := &TableRef{Name: p.name("the name of a table")}
-	if p.isSymbol("(") {
-		p.fail(CodeUnsupported, t.start, t.end, "the table function "+t.text+" is not supported", "")
-	}
-	p.refuseQualified("a table")
-	p.refuseFrom()
-	if p.word("AS") {
-		a := p.name("a name")
-		ref.Alias = &a
-	} else {
-		ref.Alias = p.alias()
-	}
-	if ref.Alias != nil && p.isSymbol("(") {
-		p.unsupported("a list of column aliases is", "name the columns in the select list")
-	}
-	p.refuseFrom()
-	ref.Span = p.span(start)
-	return ref
-}
-
-// refuseFrom refuses what may follow a table in FROM.
-func (p *parser) refuseFrom() {
-	t := p.tok()
-	if p.isSymbol(",") {
-		p.unsupported("a second table in FROM (a join) is", "")
-		return
-	}
-	if t.kind != kindWord {
-		return
-	}
-	switch t.upper {
-	case "JOIN", "INNER", "CROSS", "NATURAL", "LEFT", "RIGHT", "FULL", "ASOF":
-		p.unsupported("JOIN is", "")
-	case "FOR":
-		p.unsupported("FOR SYSTEM_TIME AS OF is", "")
-	case "TABLESAMPLE", "MATCH_RECOGNIZE", "PIVOT", "UNPIVOT":
-		p.unsupported(t.upper+" is", "")
-	}
-}
-
-func (p *parser) groupBy() []Expr {
-	var list []Expr
-	for {
-		t := p.tok()
-		if t.kind == kindWord && p.err == nil {
-			next := p.peek(1)
-			switch {
-			case t.upper == "GROUPING" && next.upper == "SETS":
-				p.unsupported("GROUPING SETS is", "submit one job for each grouping")
-			case (t.upper == "ROLLUP" || t.upper == "CUBE") && next.text == "(":
-				p.unsupported(t.upper+" is", "submit one job for each grouping")
-			case t.upper == "ALL" || t.upper == "DISTINCT":
-				p.unsupported("GROUP BY "+t.upper+" is", "write the columns out")
-			}
-		}
-		if p.isSymbol("(") && p.peek(1).text == ")" && p.peek(1).kind == kindSymbol {
-			p.unsupported("the empty grouping () is", "leave GROUP BY out")
-		}
-		list = append(list, p.expression())
-		if !p.symbol(",") {
-			return list
-		}
-	}
-}
-
-// refuseClauses refuses what may follow GROUP BY.
-func (p *parser) refuseClauses() {
-	t := p.tok()
-	if t.kind != kindWord {
-		return
-	}
-	switch t.upper {
-	case "HAVING":
-		p.unsupported("HAVING is", "")
-	case "ORDER":
-		p.unsupported("ORDER BY is", "a stream has no last row; order the result when you read it: /results?order_by=…")
-	case "LIMIT", "OFFSET", "FETCH":
-		p.unsupported(t.upper+" is", "limit the result when you read it: /results?limit=…")
-	case "UNION", "EXCEPT", "INTERSECT", "MINUS":
-		p.unsupported(t.upper+" is", "")
-	case "WINDOW", "QUALIFY", "EMIT", "FOR":
-		p.unsupported(t.upper+" is", "")
-	}
 }

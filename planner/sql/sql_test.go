@@ -2,6 +2,7 @@ package sql
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,19 +55,40 @@ func showTree(e Expr, src, indent string) string {
 }
 
 func children(e Expr) []Expr {
+	var list []Expr
 	switch e := e.(type) {
 	case *Unary:
-		return []Expr{e.X}
+		list = []Expr{e.X}
 	case *Binary:
-		return []Expr{e.X, e.Y}
+		list = []Expr{e.X, e.Y}
 	case *IsNull:
-		return []Expr{e.X}
+		list = []Expr{e.X}
+	case *IsTruth:
+		list = []Expr{e.X}
+	case *IsDistinct:
+		list = []Expr{e.X, e.Y}
 	case *In:
-		return append([]Expr{e.X}, e.List...)
+		list = append([]Expr{e.X}, e.List...)
+	case *Between:
+		list = []Expr{e.X, e.Low, e.High}
+	case *Like:
+		list = []Expr{e.X, e.Pattern, e.Escape}
+	case *Case:
+		list = []Expr{e.Operand}
+		for _, w := range e.Whens {
+			list = append(list, w.If, w.Then)
+		}
+		list = append(list, e.Else)
+	case *Cast:
+		list = []Expr{e.X}
 	case *Call:
-		return e.Args
+		list = append(slices.Clone(e.Args), e.Filter)
+	case *GroupingSets:
+		list = e.List
+	case *Row:
+		list = e.List
 	}
-	return nil
+	return slices.DeleteFunc(list, func(x Expr) bool { return x == nil })
 }
 
 // TestDepth: neither parentheses nor a chain of operators makes a tree of any depth.

@@ -10,6 +10,7 @@ const (
 	kindQuoted      // a quoted name
 	kindNumber
 	kindString
+	kindBytes // X'…'; text is the digits
 	kindSymbol
 	kindBad    // not a token; text is the reason
 	kindFailed // what the parser sees once it has failed: matches nothing
@@ -23,6 +24,12 @@ type token struct {
 	upper      string // of a kindWord
 	hint       string // of a kindBad
 }
+
+func (t token) isWord(upper string) bool { return t.kind == kindWord && t.upper == upper }
+func (t token) isName() bool {
+	return t.kind == kindQuoted || t.kind == kindWord && !reserved(t.upper)
+}
+func (t token) isSymbol(s string) bool { return t.kind == kindSymbol && t.text == s }
 
 // asciiUpper folds ASCII letters only: no letter of another alphabet makes a keyword.
 func asciiUpper(s string) string {
@@ -41,6 +48,8 @@ func (t token) describe() string {
 		return "the end of the text"
 	case kindString:
 		return "the string '" + shorten(t.text) + "'"
+	case kindBytes:
+		return "X'" + shorten(t.text) + "'"
 	case kindQuoted:
 		return `"` + shorten(t.text) + `"`
 	case kindSymbol:
@@ -95,5 +104,16 @@ func plainName(name string) bool {
 			return false
 		}
 	}
-	return name != "" && !reserved(asciiUpper(name)) && !valueWord(asciiUpper(name))
+	upper := asciiUpper(name)
+	return name != "" && !reserved(upper) && !valueWord(upper) && !operandWord(upper)
+}
+
+// operandWord lists the words that mean something where an operand may begin: in TRIM
+// and BETWEEN.
+func operandWord(upper string) bool {
+	switch upper {
+	case "BOTH", "LEADING", "TRAILING", "SYMMETRIC", "ASYMMETRIC":
+		return true
+	}
+	return false
 }
