@@ -55,7 +55,9 @@ type Column struct {
 }
 
 // A TypeName is a type as written: its name in upper case, in Weir's spelling where
-// there are several, and its arguments.
+// there are several, and its arguments. VARCHAR, VARBINARY, CHAR and the like have other
+// names than STRING and BYTES only where a length was asked for. The names of intervals
+// are INTERVAL, INTERVAL DAY, INTERVAL DAY TO SECOND and so on.
 type TypeName struct {
 	Span
 	Name string

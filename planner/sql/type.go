@@ -34,7 +34,7 @@ func (p *parser) typeName() *TypeName {
 		ty.Name += p.zone()
 	}
 	ty.Span = p.span(t.start)
-	p.canonical(ty)
+	canonical(ty)
 	return ty
 }
 
@@ -63,37 +63,22 @@ func (p *parser) joined(first string) string {
 	return first
 }
 
-// canonical gives the type Weir's spelling, and refuses a length where one would have
-// to be kept.
-func (p *parser) canonical(ty *TypeName) {
-	if spelling, ok := spellings(ty.Name); ok && len(ty.Args) == 0 {
-		ty.Name = spelling
-		return
-	}
-	switch ty.Name {
-	case "NUMERIC", "DEC":
-		ty.Name = "DECIMAL"
-	case "TIMESTAMPTZ":
-		ty.Name = "TIMESTAMP_LTZ"
-	case "VARCHAR", "STRING", "TEXT", "VARBINARY", "BINARY", "BYTES", "BYTEA", "CHAR", "CHARACTER":
-		p.length(ty)
-	}
-}
-
-func (p *parser) length(ty *TypeName) {
-	spelling, _ := spellings(ty.Name)
-	if len(ty.Args) == 1 && ty.Args[0] == maxLength && spelling != "" && ty.Name != "BINARY" {
-		ty.Name, ty.Args = spelling, nil
-		return
-	}
-	hint := "write STRING: a string has any length"
+// canonical gives the type Weir's spelling. A type with a length keeps the name by which
+// the length was asked for: the binder refuses it there.
+func canonical(ty *TypeName) {
+	spelling, ok := spellings(ty.Name)
 	switch {
-	case spelling == "BYTES":
-		hint = "write BYTES: of any length"
-	case spelling == "":
-		hint = "write STRING: a string has any length and is not padded"
+	case !ok:
+	case spelling == "STRING" || spelling == "BYTES":
+		if len(ty.Args) == 1 && ty.Args[0] == maxLength && ty.Name != "BINARY" {
+			ty.Args = nil
+		}
+		if len(ty.Args) == 0 {
+			ty.Name = spelling
+		}
+	default:
+		ty.Name = spelling
 	}
-	p.fail(CodeUnsupported, ty.Start, ty.Stop, "the type "+ty.String()+" is not supported", hint)
 }
 
 // spellings gives Weir's name of a type that has several.
