@@ -10,7 +10,7 @@ import (
 )
 
 // A query is a job's statement with every name and type known: the output of the
-// binding phase, and, with the last group of fields decided, of the rewriting phase.
+// binding phase.
 //
 //	source ─▶ where ─▶ [group by keys: aggs] ─▶ outputs ─▶ sink | result
 type query struct {
@@ -21,11 +21,6 @@ type query struct {
 	aggs    []call       // their arguments, too
 	outputs []output     // over the source's columns; of a grouped query over keys, then aggs
 	sink    *table       // nil: the result is kept
-	ids     identities   // made from the tree as bound
-
-	read        []int // columns of the source that are read
-	filterBelow bool  // the filter runs in the source's chain, below the exchange
-	split       bool  // aggregates run in two phases, local and global
 }
 
 // An output is one column of a query's result.
@@ -63,8 +58,6 @@ func bind(prog *program, ts *tables, found *problems) (*query, []string) {
 	if q == nil || len(found.list) > 0 {
 		return nil, b.warnings
 	}
-	q.read = allColumns(q.source)
-	q.ids = identify(q)
 	return q, b.warnings
 }
 

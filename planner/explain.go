@@ -2,7 +2,6 @@ package planner
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"weir/planner/plan"
@@ -22,11 +21,7 @@ func Explain(g *plan.Graph) string {
 	var b strings.Builder
 	for i, c := range g.Chains {
 		fmt.Fprintf(&b, "chain %d%s\n", i, when(c.Single, " (single)"))
-		var input []plan.Column
-		if in := slices.IndexFunc(g.Edges, func(e plan.Edge) bool { return e.To == i }); in >= 0 {
-			from := g.Chains[g.Edges[in].From].Operators
-			input = from[len(from)-1].Schema
-		}
+		input := g.Input(i)
 		for _, op := range c.Operators {
 			b.WriteString("  " + explainOperator(op, input) + "\n")
 			input = op.Schema
@@ -42,7 +37,12 @@ func Explain(g *plan.Graph) string {
 
 func explainEdge(b *strings.Builder, e plan.Edge, schema []plan.Column) {
 	how := "all to subtask 0"
-	if len(e.Keys) > 0 {
+	switch {
+	case e.Forward:
+		how = "forward"
+	case e.Rejects:
+		how = "rejects"
+	case len(e.Keys) > 0:
 		how = "hash(" + namesOf(schema, e.Keys) + ")"
 	}
 	fmt.Fprintf(b, "edge %d ─ %s ─▶ %d\n", e.From, how, e.To)
@@ -53,6 +53,9 @@ func explainOperator(op plan.Operator, input []plan.Column) string {
 	switch op.Kind {
 	case plan.Source:
 		s := op.Source
+		if s.Table.Connector == "values" {
+			return fmt.Sprintf("%s values(%s) %s", kind, namesOf(s.Table.Columns, s.Read), count(len(s.Values), "row"))
+		}
 		return fmt.Sprintf("%s %s(%s) %s%s%s", kind, s.Table.Name, namesOf(s.Table.Columns, s.Read), connectorOf(s.Table),
 			when(s.Bounded, ", bounded"), when(s.RowsPerSecond > 0, fmt.Sprintf(", %v rows/s", s.RowsPerSecond)))
 	case plan.Filter:
@@ -74,6 +77,10 @@ func explainOperator(op plan.Operator, input []plan.Column) string {
 			by = ""
 		}
 		return kind + by + ": " + columnsSQL(op.Schema)
+	case plan.Expand:
+		return kind + explainSets(op.Expand, input)
+	case plan.Rejects:
+		return kind + when(op.Rejects.Keep, " kept")
 	}
 	return fmt.Sprintf("%s %s %s", kind, op.Sink.Table.Name, connectorOf(op.Sink.Table))
 }
@@ -88,7 +95,15 @@ func explainAggregate(op plan.Operator, input []plan.Column) string {
 	for i, agg := range a.Aggregates {
 		list[i] = agg.Text
 	}
-	return by + when(a.Raw, " raw") + when(a.Final, " final") + ": " + strings.Join(list, ", ")
+	return by + when(a.Raw, " raw") + when(a.Changing, " changing") + when(a.Final, " final") + ": " + strings.Join(list, ", ")
+}
+
+func explainSets(e *plan.ExpandSpec, input []plan.Column) string {
+	sets := make([]string, len(e.Sets))
+	for i, set := range e.Sets {
+		sets[i] = "(" + namesOf(input, set) + ")"
+	}
+	return " by " + strings.Join(sets, ", ")
 }
 
 func connectorOf(t plan.Table) string {
@@ -128,7 +143,11 @@ func namesOf(schema []plan.Column, columns []int) string {
 func columnsSQL(schema []plan.Column) string {
 	list := make([]string, len(schema))
 	for i, c := range schema {
-		list[i] = c.Name + " " + c.Type.String() + when(c.NotNull, " NOT NULL")
+		list[i] = columnSQL(c)
 	}
 	return strings.Join(list, ", ")
+}
+
+func columnSQL(c plan.Column) string {
+	return c.Name + " " + c.Type.String() + when(c.NotNull, " NOT NULL")
 }

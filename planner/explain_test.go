@@ -7,14 +7,14 @@ import (
 	"weir/planner/expr"
 )
 
-// explainQuery prints a query between the phases, for scripts of tests.
+// explainQuery prints a query as bound, for scripts of tests.
 func explainQuery(q *query) string {
 	var b strings.Builder
 	columns := q.source.columnNames()
-	fmt.Fprintf(&b, "source %s(%s) %s%s\n", q.source.Name, strings.Join(namesAt(q.source, q.read), ", "), connectorOf(q.source.Table),
+	fmt.Fprintf(&b, "source %s(%s) %s%s\n", q.source.Name, strings.Join(columns, ", "), connectorOf(q.source.Table),
 		when(q.source.bounded, ", bounded"))
 	if q.where != nil {
-		fmt.Fprintf(&b, "where %s%s\n", explainTyped(q.where, columns), when(q.filterBelow, " (below)"))
+		fmt.Fprintf(&b, "where %s\n", explainTyped(q.where, columns))
 	}
 	if q.grouped {
 		names := make([]string, 0, len(q.keys)+len(q.aggs))
@@ -34,7 +34,13 @@ func explainQuery(q *query) string {
 	if q.sink != nil {
 		fmt.Fprintf(&b, "sink %s %s\n", q.sink.Name, connectorOf(q.sink.Table))
 	}
-	return b.String() + when(q.split, "two phases\n")
+	return b.String()
+}
+
+// explainTypedTree prints a statement with the types of what it computes, for scripts of tests.
+func explainTypedTree(s *statement) string {
+	p := &treePrinter{show: explainTyped, typed: true, seen: map[relation]bool{}, shared: sharedNodes(s)}
+	return p.statement(s)
 }
 
 // explainTyped prints an expression fully parenthesised and with its conversions.

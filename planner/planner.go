@@ -29,6 +29,10 @@ type Result struct {
 	Columns  []plan.Column
 	Tables   []Table // in the order of their first use: the source, the sink
 	Warnings []string
+	// Logical is the logical plan as bound, a node to a line; Rewritten says what
+	// rewriting changed in it.
+	Logical   string
+	Rewritten []string
 }
 
 // A Table is a table's definition: of a Result, as the plan uses it.
@@ -60,11 +64,22 @@ func Plan(text string, catalog Catalog, opts Options) (*Result, error) {
 	if groups <= 0 {
 		groups = weir.DefaultMaxParallelism
 	}
-	result.Graph = lower(rewrite(q, opts.Rewrites), groups)
-	for _, o := range q.outputs {
-		result.Columns = append(result.Columns, plan.Column{Name: o.name, Type: o.e.Type, NotNull: o.notNull})
-	}
+	bound := q.statement(nil)
+	bound.settings = result.Settings
+	finishPlan(result, bound, opts.Rewrites, groups)
 	return result, nil
+}
+
+// finishPlan runs the phases behind binding, which refuse nothing.
+func finishPlan(result *Result, bound *statement, without Rewrites, maxParallelism int) {
+	identify(bound)
+	result.Logical = explainTree(bound)
+	for _, t := range bound.targets {
+		result.Columns = planColumns(t.rel.columns())
+	}
+	rewritten, notes := rewrite(bound, without)
+	result.Rewritten = notes
+	result.Graph = lower(rewritten, maxParallelism)
 }
 
 // bindScript runs the phases that can refuse a script.

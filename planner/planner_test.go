@@ -75,7 +75,7 @@ func runScript(t *testing.T, d *datadriven.TestData, catalog Catalog) string {
 		if d.Cmd == "bind" {
 			return explainQuery(q)
 		}
-		return explainQuery(q) + "→\n" + explainQuery(rewrite(q, opts.Rewrites))
+		return showRewritten(q.statement(nil), opts.Rewrites)
 	case "lower", "plan":
 		result, err := Plan(d.Input, catalog, opts)
 		if err != nil {
@@ -97,6 +97,18 @@ func runScript(t *testing.T, d *datadriven.TestData, catalog Catalog) string {
 	return ""
 }
 
+// showRewritten prints a statement before and after, and what was done.
+func showRewritten(bound *statement, without Rewrites) string {
+	identify(bound)
+	before := explainTypedTree(bound)
+	after, notes := rewrite(bound, without)
+	out := before + "→\n" + explainTypedTree(after)
+	for _, n := range notes {
+		out += "note: " + n + "\n"
+	}
+	return out
+}
+
 func rewritesOf(d *datadriven.TestData) (r Rewrites) {
 	for _, arg := range d.CmdArgs {
 		if arg.Key != "without" {
@@ -106,6 +118,10 @@ func rewritesOf(d *datadriven.TestData) (r Rewrites) {
 			switch v {
 			case "fold":
 				r.NoFold = true
+			case "merge":
+				r.NoMerge = true
+			case "push":
+				r.NoPushDown = true
 			case "columns":
 				r.NoReadColumns = true
 			case "filter":
@@ -289,7 +305,7 @@ func FuzzPlan(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, rewrites := range []Rewrites{{}, {NoFold: true, NoReadColumns: true, NoFilterBelow: true, NoSplit: true}} {
+		for _, rewrites := range []Rewrites{{}, {NoFold: true, NoMerge: true, NoPushDown: true, NoReadColumns: true, NoFilterBelow: true, NoSplit: true}} {
 			r, err := Plan(text, catalog, Options{Rewrites: rewrites})
 			if err != nil {
 				continue

@@ -1,126 +1,328 @@
 package planner
 
 import (
+	"fmt"
 	"slices"
 
 	"weir/planner/expr"
 )
 
 // Rewrites says which rewrites are left out; the zero value makes all of them. A plan
-// gives the same answer without any of them, which is what tests use it for.
+// gives the same answer without any of them, which is what tests use it for: what would
+// fail for some rows is computed for the same rows with and without each rewrite.
 type Rewrites struct {
 	NoFold        bool // leave constant expressions as they are
-	NoReadColumns bool // read every column of the source
+	NoMerge       bool // leave adjacent projections as they are
+	NoPushDown    bool // filter where the query says, not below projections, unions and groups
+	NoReadColumns bool // read every column of the sources, compute every column of subqueries
 	NoFilterBelow bool // filter behind the exchange, unless what comes before it can fail
 	NoSplit       bool // aggregate in one phase
 }
 
-// rewrite makes a query cheaper and leaves its meaning alone: the input is not changed.
-func rewrite(bound *query, without Rewrites) *query {
-	q := *bound
+// A rewriting is the state of the phase: each rewrite takes the tree and leaves another
+// one; nodes are copied where they change.
+type rewriting struct {
+	without Rewrites
+	notes   []string
+	faults  faults
+	shared  map[relation]bool // of the tree before the current rewrite
+}
+
+// rewrite makes a statement cheaper and leaves its meaning alone: the tree that it is
+// given is not changed. notes say what was done, for people.
+func rewrite(bound *statement, without Rewrites) (_ *statement, notes []string) {
+	s := *bound
+	s.targets = slices.Clone(bound.targets)
+	w := &rewriting{without: without}
+	steps := []func(s *statement){w.pushDown, w.merge, w.readColumns, w.finish}
 	if !without.NoFold {
-		q.fold()
+		steps = slices.Insert(steps, 0, w.fold)
 	}
-	if !without.NoReadColumns {
-		q.read = q.columnsRead()
+	for _, step := range steps {
+		w.faults, w.shared = faults{}, sharedNodes(&s)
+		step(&s)
 	}
-	q.filterBelow = !without.NoFilterBelow || q.failsBelow()
-	q.split = q.grouped && !without.NoSplit && (q.where == nil || q.filterBelow)
-	return &q
+	return &s, w.notes
 }
 
-// failsBelow reports whether something that is computed before the exchange could fail
-// for a row that the filter drops: then the filter has to come first.
-func (q *query) failsBelow() bool {
-	for _, a := range q.aggs {
-		if a.arg != nil && canFail(a.arg) {
-			return true
-		}
-	}
-	if q.grouped {
-		return slices.ContainsFunc(q.keys, canFail)
-	}
-	return slices.ContainsFunc(q.outputs, func(o output) bool { return canFail(o.e) })
-}
-
-// fold computes the constants of all expressions and drops a filter that keeps all rows.
-func (q *query) fold() {
-	if q.where != nil {
-		if q.where = fold(q.where); isBool(q.where, true) {
-			q.where = nil
-		}
-	}
-	keys, aggs, outputs := q.keys, q.aggs, q.outputs
-	q.keys = make([]*expr.Expr, len(keys))
-	for i, k := range keys {
-		q.keys[i] = fold(k)
-	}
-	q.aggs = make([]call, len(aggs))
-	for i, a := range aggs {
-		if a.arg != nil {
-			a.arg = fold(a.arg)
-		}
-		q.aggs[i] = a
-	}
-	q.outputs = make([]output, len(outputs))
-	for i, o := range outputs {
-		o.e = fold(o.e)
-		q.outputs[i] = o
+// note records a rewrite, once.
+func (w *rewriting) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(w.notes, text) {
+		w.notes = append(w.notes, text)
 	}
 }
 
-// columnsRead lists the source's columns that some expression over them names.
-func (q *query) columnsRead() []int {
-	used := make([]bool, len(q.source.Columns))
-	mark := func(e *expr.Expr) { eachColumn(e, func(i int) { used[i] = true }) }
-	mark(q.where)
-	for _, k := range q.keys {
-		mark(k)
-	}
-	for _, a := range q.aggs {
-		mark(a.arg)
-	}
-	if !q.grouped {
-		for _, o := range q.outputs {
-			mark(o.e)
+// sharedNodes finds the nodes that are the input of several, and those below which one
+// node's rows go several ways.
+func sharedNodes(s *statement) map[relation]bool {
+	uses := map[relation]int{}
+	var walk func(r relation)
+	walk = func(r relation) {
+		if uses[r]++; uses[r] > 1 {
+			return
+		}
+		for _, in := range r.inputs() {
+			walk(in)
 		}
 	}
-	read := []int{}
-	for i, u := range used {
-		if u {
-			read = append(read, i)
+	for _, t := range s.targets {
+		walk(t.rel)
+	}
+	shared := map[relation]bool{}
+	for r, n := range uses {
+		if n > 1 {
+			shared[r] = true
 		}
 	}
-	return read
+	return shared
 }
 
-// eachColumn calls f for every column that e, which may be nil, names.
-func eachColumn(e *expr.Expr, f func(i int)) {
-	if e == nil {
+// transform rebuilds the trees from below: f gets each node, once, as it was and over the
+// inputs that it has rebuilt.
+func transform(s *statement, f func(old, r relation) relation) {
+	done := map[relation]relation{}
+	var walk func(r relation) relation
+	walk = func(r relation) relation {
+		if known, ok := done[r]; ok {
+			return known
+		}
+		inputs := slices.Clone(r.inputs())
+		for i, in := range inputs {
+			inputs[i] = walk(in)
+		}
+		made := f(r, withInputs(r, inputs))
+		done[r] = made
+		return made
+	}
+	for i := range s.targets {
+		s.targets[i].rel = walk(s.targets[i].rel)
+	}
+}
+
+// withInputs gives r, or a copy of it with other inputs.
+func withInputs(r relation, inputs []relation) relation {
+	if slices.Equal(r.inputs(), inputs) {
+		return r
+	}
+	switch r := r.(type) {
+	case *filter:
+		c := *r
+		c.input = inputs[0]
+		return &c
+	case *project:
+		c := *r
+		c.input = inputs[0]
+		return &c
+	case *aggregate:
+		c := *r
+		c.input = inputs[0]
+		return &c
+	case *union:
+		c := *r
+		c.from = inputs
+		return &c
+	}
+	panic("planner: a leaf with inputs")
+}
+
+// withExprs gives a copy of r whose own expressions are f's.
+func withExprs(r relation, f func(e *expr.Expr) *expr.Expr) relation {
+	each := func(list []*expr.Expr) []*expr.Expr {
+		made := make([]*expr.Expr, len(list))
+		for i, e := range list {
+			made[i] = f(e)
+		}
+		return made
+	}
+	switch r := r.(type) {
+	case *values:
+		c := *r
+		c.rows = make([][]*expr.Expr, len(r.rows))
+		for i, row := range r.rows {
+			c.rows[i] = each(row)
+		}
+		return &c
+	case *filter:
+		c := *r
+		c.predicate = f(r.predicate)
+		return &c
+	case *project:
+		c := *r
+		c.exprs = each(r.exprs)
+		return &c
+	case *aggregate:
+		c := *r
+		c.keys, c.aggs = each(r.keys), slices.Clone(r.aggs)
+		for i := range c.aggs {
+			if c.aggs[i].arg != nil {
+				c.aggs[i].arg = f(c.aggs[i].arg)
+			}
+		}
+		return &c
+	}
+	return r
+}
+
+// fold computes the constants of all expressions and drops filters that keep all rows.
+func (w *rewriting) fold(s *statement) {
+	transform(s, func(_, r relation) relation {
+		var names []string
+		if in := r.inputs(); len(in) == 1 {
+			names = columnNamesOf(in[0].columns())
+		}
+		r = withExprs(r, func(e *expr.Expr) *expr.Expr {
+			folded := fold(e)
+			if from, to := e.SQL(names), folded.SQL(names); from != to {
+				w.note("%s computed: %s", from, to)
+			}
+			return folded
+		})
+		if f, ok := r.(*filter); ok && isBool(f.predicate, true) {
+			return f.input
+		}
+		return r
+	})
+}
+
+// finish decides how aggregates and filters run.
+func (w *rewriting) finish(s *statement) {
+	w.finalGroups(s)
+	w.filters(s)
+	transform(s, func(_, r relation) relation {
+		a, ok := r.(*aggregate)
+		if !ok || w.without.NoSplit || !a.splits() {
+			return r
+		}
+		c := *a
+		c.split = true
+		return &c
+	})
+}
+
+// splits reports whether an aggregate can be computed in two phases.
+func (a *aggregate) splits() bool {
+	if f, ok := a.input.(*filter); ok && f.behind || changing(a.input) {
+		return false
+	}
+	return !slices.ContainsFunc(a.aggs, func(c call) bool { return c.distinct && c.countsDistinct() })
+}
+
+// countsDistinct reports whether it makes a difference that equal values count once.
+func (c call) countsDistinct() bool {
+	switch c.fn {
+	case expr.Min, expr.Max, expr.BoolAnd, expr.BoolOr:
+		return false
+	}
+	return true
+}
+
+// finalGroups lets the groups below a sink that only appends be emitted once, at the
+// end: then nothing below it changes.
+func (w *rewriting) finalGroups(s *statement) {
+	done := map[relation]relation{}
+	var walk func(r relation) relation
+	walk = func(r relation) relation {
+		if known, ok := done[r]; ok {
+			return known
+		}
+		inputs := slices.Clone(r.inputs())
+		for i, in := range inputs {
+			inputs[i] = walk(in)
+		}
+		made := withInputs(r, inputs)
+		if a, ok := made.(*aggregate); ok && bounded(a) && changing(a) {
+			c := *a
+			c.final, made = true, &c
+		}
+		done[r] = made
+		return made
+	}
+	for i, t := range s.targets {
+		if t.sink != nil && !t.sink.takesChanges() {
+			s.targets[i].rel = walk(t.rel)
+		}
+	}
+}
+
+// filters tells on which side of the exchange filters run.
+func (w *rewriting) filters(s *statement) {
+	if w.without.NoFilterBelow {
+		w.filtersBehind(s)
 		return
 	}
-	if e.Op == expr.OpColumn {
-		f(e.Column)
+	below := func(r relation) {
+		if f, ok := r.(*filter); ok {
+			w.note("filter %s moved below the exchange", f.predicate.SQL(columnNamesOf(f.input.columns())))
+		}
 	}
-	for _, a := range e.Args {
-		eachColumn(a, f)
+	transform(s, func(_, r relation) relation {
+		if a, ok := r.(*aggregate); ok {
+			below(a.input)
+		}
+		return r
+	})
+	for _, t := range s.targets {
+		if f := filterOfRows(t); f != nil {
+			below(f)
+		}
 	}
 }
 
-// mapColumns copies e, which may be nil, with every column i replaced by to(i).
-func mapColumns(e *expr.Expr, to func(i int) int) *expr.Expr {
-	if e == nil {
-		return nil
+// filterOfRows finds the filter of a kept result that is kept by row.
+func filterOfRows(t target) *filter {
+	r := t.rel
+	if p, ok := r.(*project); ok {
+		r = p.input
 	}
-	c := *e
-	if e.Op == expr.OpColumn {
-		c.Column = to(e.Column)
+	if f, ok := r.(*filter); ok && t.sink == nil && lastAggregate(f) == nil {
+		return f
 	}
-	if len(e.Args) > 0 {
-		c.Args = make([]*expr.Expr, len(e.Args))
-		for i, a := range e.Args {
-			c.Args[i] = mapColumns(a, to)
+	return nil
+}
+
+// filtersBehind leaves filters to run behind the exchange, where nothing that is computed
+// before it could fail for a row that the filter drops.
+func (w *rewriting) filtersBehind(s *statement) {
+	behind := func(r relation) (relation, bool) {
+		f, ok := r.(*filter)
+		if !ok {
+			return r, false
+		}
+		c := *f
+		c.behind = true
+		return &c, true
+	}
+	transform(s, func(_, r relation) relation {
+		a, ok := r.(*aggregate)
+		if !ok || a.sets != nil || slices.ContainsFunc(a.computed(), expr.CanFail) {
+			return r
+		}
+		if in, ok := behind(a.input); ok {
+			return withInputs(a, []relation{in})
+		}
+		return r
+	})
+	for i, t := range s.targets {
+		f := filterOfRows(t)
+		if f == nil {
+			continue
+		}
+		in, _ := behind(f)
+		if p, ok := t.rel.(*project); !ok {
+			s.targets[i].rel = in
+		} else if !slices.ContainsFunc(p.exprs, expr.CanFail) {
+			s.targets[i].rel = withInputs(p, []relation{in})
 		}
 	}
-	return &c
+}
+
+// computed lists the keys and arguments of an aggregate.
+func (a *aggregate) computed() []*expr.Expr {
+	list := slices.Clone(a.keys)
+	for _, c := range a.aggs {
+		if c.arg != nil {
+			list = append(list, c.arg)
+		}
+	}
+	return list
 }

@@ -10,7 +10,10 @@ import (
 //
 //	scan, values ─▶ filter, project, expand ─▶ aggregate ─▶ … ─▶ union ─▶ … ─▶ target
 //
-// Expressions of a node read the columns of its input by their index.
+// Expressions of a node read the columns of its input by their index. A node that is the
+// input of several nodes is computed once, as a common table expression is that a query
+// names twice; filters are not moved into it. So a view that is used twice is bound twice,
+// over the same scan.
 type relation interface {
 	columns() []column
 	inputs() []relation
@@ -42,6 +45,9 @@ type values struct {
 type filter struct {
 	input     relation
 	predicate *expr.Expr
+	// behind is left by the rewriting phase: the filter runs behind the exchange that
+	// follows it, as it does without a rewrite.
+	behind bool
 }
 
 // A project computes columns.
@@ -63,6 +69,11 @@ type aggregate struct {
 	sets [][]int
 	aggs []call
 	cols []column
+
+	identity string // names its state; made from the tree as bound
+	// What follows is left by the rewriting phase.
+	final bool // each group is emitted once, at the end of the input
+	split bool // in two phases, before and behind the exchange
 }
 
 // A call is one aggregate call of a grouping; FILTER is part of its argument: CASE WHEN
@@ -93,6 +104,8 @@ type target struct {
 	rel  relation
 	sink *table // nil: the result is kept
 	at   sql.Node
+
+	identity string // names the state of the result or the sink; made from the tree as bound
 }
 
 func (s *scan) columns() []column {

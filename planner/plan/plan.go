@@ -11,6 +11,8 @@
 //  2. The graph names no parallelism: a start chooses it. A Single chain has one subtask.
 //  3. Every operator's Schema is the schema of the batches it emits.
 //  4. Operator ids are unique within the graph.
+//  5. A chain begins with a source or has edges that lead to it, all of columns of the
+//     same types. A chain whose rows go several ways has several edges.
 package plan
 
 import (
@@ -55,6 +57,21 @@ func (c Chain) Subtasks(parallelism int) int {
 		return 1
 	}
 	return parallelism
+}
+
+// Input is the schema of what a chain reads; nil for one that begins with a source.
+func (g *Graph) Input(chain int) []Column {
+	for _, e := range g.Edges {
+		if e.To != chain {
+			continue
+		}
+		if e.Rejects {
+			return RejectColumns()
+		}
+		from := g.Chains[e.From].Operators
+		return from[len(from)-1].Schema
+	}
+	return nil
 }
 
 // An Edge joins two chains (indexes into Graph.Chains).

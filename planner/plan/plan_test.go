@@ -47,7 +47,30 @@ func TestValidate(t *testing.T) {
 		"reads 0 columns":        func(g *Graph) { g.Chains[0].Operators[0].Source.Read = nil },
 		"reads column 5 of 2":    func(g *Graph) { g.Chains[1].Operators[0].Aggregate.Aggregates[0].Arg = 5 },
 		"makes 1 columns":        func(g *Graph) { g.Chains[0].Operators[1].Aggregate.Aggregates = nil },
-		"column 7 of 2":          func(g *Graph) { g.Chains[1].Operators[1].Result.Show[1] = 7 },
+		"rows of other columns": func(g *Graph) {
+			other := []Column{g.Chains[1].Operators[0].Schema[0], {Name: "n", Type: expr.Type{Kind: expr.Int}}}
+			g.Chains[1].Operators[0].Schema = other
+			g.Edges = append(g.Edges, Edge{From: 0, To: 2}, Edge{From: 1, To: 2})
+			g.Chains = append(g.Chains, Chain{Operators: []Operator{{ID: "r", Kind: Result, Result: &ResultSpec{}}}})
+			g.Chains[1].Operators = g.Chains[1].Operators[:1]
+		},
+		"another number of subtasks": func(g *Graph) { g.Edges[0] = Edge{From: 0, To: 1, Forward: true}; g.Chains[1].Single = true },
+		"two kinds":                  func(g *Graph) { g.Edges[0].Forward = true },
+		"alone in a single chain":    func(g *Graph) { g.Edges[0] = Edge{From: 0, To: 1, Rejects: true} },
+		"neither a source nor":       func(g *Graph) { g.Edges = nil },
+		"is not the first": func(g *Graph) {
+			g.Chains[1].Operators[1].Kind = Source
+			g.Chains[1].Operators[1].Source = &SourceSpec{}
+		},
+		"row 0 of 1 columns has 0": func(g *Graph) { g.Chains[0].Operators[0].Source.Values = [][]*expr.Expr{{}} },
+		"in two phases":            func(g *Graph) { g.Chains[1].Operators[0].Aggregate.Changing = true },
+		"has 0 keys of 1":          func(g *Graph) { g.Chains[1].Operators[0].Aggregate.Always = [][]*expr.Expr{{}} },
+		"which is no key": func(g *Graph) {
+			op := &g.Chains[1].Operators[1]
+			op.Kind, op.Expand, op.Schema = Expand, &ExpandSpec{Keys: []int{0}, Sets: [][]int{{1}}}, append(op.Schema[:2:2], Column{})
+		},
+		"on_row_error is": func(g *Graph) { g.OnRowError = "stop" },
+		"column 7 of 2":   func(g *Graph) { g.Chains[1].Operators[1].Result.Show[1] = 7 },
 	} {
 		g := graph()
 		spoil(g)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"weir"
 	"weir/planner/expr"
@@ -14,7 +15,7 @@ func (g *Graph) Validate() error {
 		return fmt.Errorf("%w: plan of version %d, this build reads version %d", weir.ErrInvalid, g.Version, Version)
 	}
 	ids := map[weir.OperatorID]bool{}
-	inputs := make([][]Column, len(g.Chains))
+	inputs, rejects := make([]input, len(g.Chains)), make([]int, len(g.Chains))
 	for i, c := range g.Chains {
 		out, err := c.validate(inputs[i], ids)
 		if err != nil {
@@ -24,93 +25,160 @@ func (g *Graph) Validate() error {
 			if e.From != i {
 				continue
 			}
-			if e.To <= i || e.To >= len(g.Chains) {
-				return fmt.Errorf("%w: plan, edge %d goes from chain %d to %d", weir.ErrInvalid, n, i, e.To)
-			}
-			if err := within(e.Keys, len(out)); err != nil {
+			if err := g.validateEdge(e, out, inputs); err != nil {
 				return fmt.Errorf("%w: plan, edge %d: %w", weir.ErrInvalid, n, err)
 			}
-			if inputs[e.To] = out; e.Rejects {
-				inputs[e.To] = RejectColumns()
+			if e.Rejects {
+				rejects[i]++
 			}
 		}
-	}
-	return g.validateRejects()
-}
-
-// validateRejects checks that each chain rejects to at most one other, which is single
-// and takes rejects only.
-func (g *Graph) validateRejects() error {
-	from := map[int]bool{}
-	for n, e := range g.Edges {
-		takes := g.Chains[e.To].Operators[0].Kind == Rejects
-		switch {
-		case e.Rejects != takes:
-			return fmt.Errorf("%w: plan, edge %d: a rejects operator and nothing else takes rejects", weir.ErrInvalid, n)
-		case !e.Rejects:
-		case from[e.From]:
-			return fmt.Errorf("%w: plan, edge %d: chain %d rejects to two", weir.ErrInvalid, n, e.From)
-		case !g.Chains[e.To].Single:
-			return fmt.Errorf("%w: plan, edge %d: chain %d is not single", weir.ErrInvalid, n, e.To)
+		if rejects[i] > 1 {
+			return fmt.Errorf("%w: plan, chain %d rejects to two", weir.ErrInvalid, i)
 		}
-		from[e.From] = from[e.From] || e.Rejects
+	}
+	if g.OnRowError != "" && g.OnRowError != "skip" && g.OnRowError != "keep" {
+		return fmt.Errorf("%w: plan, on_row_error is %q", weir.ErrInvalid, g.OnRowError)
 	}
 	return nil
 }
 
+// An input is what the edges that lead to a chain bring.
+type input struct {
+	columns []Column
+	edges   int
+	rejects bool
+}
+
+// validateEdge checks an edge from a chain that emits out and notes what it brings.
+func (g *Graph) validateEdge(e Edge, out []Column, inputs []input) error {
+	if e.To <= e.From || e.To >= len(g.Chains) {
+		return fmt.Errorf("it goes from chain %d to %d", e.From, e.To)
+	}
+	if (e.Forward || e.Rejects) && len(e.Keys) > 0 || e.Forward && e.Rejects {
+		return fmt.Errorf("it is of two kinds")
+	}
+	if e.Forward && g.Chains[e.From].Single != g.Chains[e.To].Single {
+		return fmt.Errorf("it goes forward from chain %d to %d, which has another number of subtasks", e.From, e.To)
+	}
+	if err := within(e.Keys, len(out)); err != nil {
+		return err
+	}
+	in := &inputs[e.To]
+	if e.Rejects {
+		out = RejectColumns()
+	}
+	if in.edges > 0 && (in.rejects != e.Rejects || !sameTypes(in.columns, out)) {
+		return fmt.Errorf("chain %d gets rows of other columns from another edge", e.To)
+	}
+	if in.edges++; in.edges == 1 {
+		in.columns, in.rejects = out, e.Rejects
+	}
+	return nil
+}
+
+func sameTypes(a, b []Column) bool {
+	return slices.EqualFunc(a, b, func(x, y Column) bool { return x.Type == y.Type })
+}
+
 // validate checks a chain over its input and returns what it emits.
-func (c Chain) validate(input []Column, ids map[weir.OperatorID]bool) ([]Column, error) {
+func (c Chain) validate(in input, ids map[weir.OperatorID]bool) ([]Column, error) {
 	if len(c.Operators) == 0 {
 		return nil, fmt.Errorf("it has no operators")
 	}
-	for _, op := range c.Operators {
+	if (c.Operators[0].Kind == Source) == (in.edges > 0) {
+		return nil, fmt.Errorf("it has neither a source nor an input, or both")
+	}
+	if in.rejects != (c.Operators[0].Kind == Rejects) || in.rejects && (!c.Single || len(c.Operators) > 1) {
+		return nil, fmt.Errorf("rejected rows go to a rejects operator, alone in a single chain")
+	}
+	columns := in.columns
+	for i, op := range c.Operators {
 		if op.ID == "" || ids[op.ID] {
 			return nil, fmt.Errorf("operator id %q is empty or used twice", op.ID)
 		}
 		ids[op.ID] = true
-		if err := op.validate(len(input)); err != nil {
+		if i > 0 && (op.Kind == Source || op.Kind == Rejects) {
+			return nil, fmt.Errorf("%s is not the first", op.ID)
+		}
+		if err := op.validate(columns); err != nil {
 			return nil, fmt.Errorf("%s: %w", op.ID, err)
 		}
-		input = op.Schema
+		columns = op.Schema
 	}
-	return input, nil
+	return columns, nil
 }
 
-// validate checks one operator over an input of that many columns.
-func (op Operator) validate(input int) error {
+// validate checks one operator over its input.
+func (op Operator) validate(input []Column) error {
 	set := map[OperatorKind]bool{
 		Source: op.Source != nil, Filter: op.Filter != nil, Project: op.Project != nil, LocalAggregate: op.Aggregate != nil,
-		GlobalAggregate: op.Aggregate != nil, Result: op.Result != nil, Sink: op.Sink != nil,
-		Rejects: op.Rejects != nil,
+		GlobalAggregate: op.Aggregate != nil, Result: op.Result != nil, Sink: op.Sink != nil, Expand: op.Expand != nil, Rejects: op.Rejects != nil,
 	}
 	if !set[op.Kind] {
 		return fmt.Errorf("a %q without its spec", op.Kind)
 	}
 	switch op.Kind {
 	case Source:
-		if len(op.Source.Read) != len(op.Schema) {
-			return fmt.Errorf("it reads %d columns and emits %d", len(op.Source.Read), len(op.Schema))
-		}
-		return within(op.Source.Read, len(op.Source.Table.Columns))
+		return op.validateSource()
 	case Filter:
-		return columnsWithin(op.Filter.Predicate, input)
+		return columnsWithin(op.Filter.Predicate, len(input))
 	case Project:
-		return op.validateProject(input)
+		return op.validateProject(len(input))
 	case LocalAggregate, GlobalAggregate:
-		return op.validateAggregate(input)
+		return op.validateAggregate(len(input))
+	case Expand:
+		return op.validateExpand(input)
 	case Result:
-		if err := within(op.Result.Keys, input); err != nil {
+		if err := within(op.Result.Keys, len(input)); err != nil {
 			return err
 		}
-		return within(op.Result.Show, input)
+		return within(op.Result.Show, len(input))
 	case Rejects:
-		if len(op.Schema) != 0 || input != len(RejectColumns()) {
-			return fmt.Errorf("it reads %d columns and emits %d", input, len(op.Schema))
+		if len(op.Schema) > 0 {
+			return fmt.Errorf("it emits %d columns", len(op.Schema))
 		}
 		return nil
 	}
-	if len(op.Sink.Table.Columns) != input {
-		return fmt.Errorf("its table has %d columns, its input %d", len(op.Sink.Table.Columns), input)
+	if len(op.Sink.Table.Columns) != len(input) {
+		return fmt.Errorf("its table has %d columns, its input %d", len(op.Sink.Table.Columns), len(input))
+	}
+	return nil
+}
+
+func (op Operator) validateSource() error {
+	s := op.Source
+	if len(s.Read) != len(op.Schema) {
+		return fmt.Errorf("it reads %d columns and emits %d", len(s.Read), len(op.Schema))
+	}
+	for i, row := range s.Values {
+		if len(row) != len(s.Table.Columns) {
+			return fmt.Errorf("row %d of %d columns has %d", i, len(s.Table.Columns), len(row))
+		}
+		for c, e := range row {
+			if err := columnsWithin(e, 0); err != nil {
+				return fmt.Errorf("row %d: %w", i, err)
+			}
+			if e.Type != s.Table.Columns[c].Type {
+				return fmt.Errorf("row %d: column %s is %v and has a value of type %v", i, s.Table.Columns[c].Name, s.Table.Columns[c].Type, e.Type)
+			}
+		}
+	}
+	return within(s.Read, len(s.Table.Columns))
+}
+
+func (op Operator) validateExpand(input []Column) error {
+	if len(op.Schema) != len(input)+1 || !sameTypes(op.Schema[:len(input)], input) {
+		return fmt.Errorf("it emits %d columns of %d", len(op.Schema), len(input))
+	}
+	if err := within(op.Expand.Keys, len(input)); err != nil {
+		return err
+	}
+	for _, set := range op.Expand.Sets {
+		for _, c := range set {
+			if !slices.Contains(op.Expand.Keys, c) {
+				return fmt.Errorf("a grouping set names column %d, which is no key", c)
+			}
+		}
 	}
 	return nil
 }
@@ -145,6 +213,14 @@ func (op Operator) validateAggregate(input int) error {
 		} else {
 			columns++
 		}
+	}
+	for _, group := range a.Always {
+		if len(group) != len(a.Keys) {
+			return fmt.Errorf("a group that is always there has %d keys of %d", len(group), len(a.Keys))
+		}
+	}
+	if a.Changing && !a.Raw {
+		return fmt.Errorf("it takes rows back in two phases")
 	}
 	if columns != len(op.Schema) {
 		return fmt.Errorf("it makes %d columns and emits %d", columns, len(op.Schema))

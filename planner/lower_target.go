@@ -1,0 +1,120 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	"weir/planner/expr"
+	"weir/planner/plan"
+)
+
+// sink lowers what a target's table gets.
+func (l *lowering) sink(t target) {
+	s := l.join(l.relation(t.rel))
+	l.add(&s, plan.Operator{Kind: plan.Sink, Sink: &plan.SinkSpec{Table: t.sink.Table}}, t.sink.Name, t.identity)
+}
+
+// result lowers a kept result: by the key of the groups that its rows are, where the rows
+// lie by it, otherwise by the whole row.
+func (l *lowering) result(t target) {
+	shown := len(t.rel.columns())
+	l.graph.Result = planColumns(t.rel.columns())
+	keep := func(s *stream, spec plan.ResultSpec) {
+		spec.Show = upTo(shown)
+		l.add(s, plan.Operator{Kind: plan.Result, Schema: l.graph.Result, Result: &spec}, "", t.identity)
+	}
+	if r, keys, ok := carryKeys(t.rel); ok {
+		s := l.groups(r)
+		keep(&s, plan.ResultSpec{Keys: keys})
+		return
+	}
+	f, schema, exprs := filterOfRows(t), l.graph.Result, planColumnsOf(l.graph.Result)
+	in := t.rel
+	if p, ok := t.rel.(*project); ok {
+		in, exprs = p.input, p.exprs
+	}
+	behind := f != nil && f.behind
+	if behind { // what the filter reads travels behind the outputs
+		in = f.input
+		schema = append(slices.Clone(schema), planColumns(in.columns())...)
+		exprs = append(slices.Clone(exprs), columnsOf(in.columns())...)
+	}
+	from := l.relation(in)
+	for i := range from {
+		l.project(&from[i], schema, exprs)
+	}
+	s := from[0]
+	if len(from) > 1 || !l.chain(&s).Single && !slices.Equal(s.by, upTo(len(s.schema))) {
+		s = l.exchange(from, upTo(shown))
+	}
+	if behind {
+		l.filter(&s, f.predicate, shown)
+		l.project(&s, l.graph.Result, planColumnsOf(s.schema[:shown]))
+	}
+	keep(&s, plan.ResultSpec{Keys: []int{}, Multiset: true})
+}
+
+// groups lowers filtered and projected groups. Where a projection only renames the
+// columns of the aggregate, they take the names there.
+func (l *lowering) groups(r relation) stream {
+	p, ok := r.(*project)
+	if !ok {
+		return l.relation(r)[0]
+	}
+	a, ok := p.input.(*aggregate)
+	s := l.relation(p.input)[0]
+	renames := ok && !l.shared[a] && len(p.exprs) == len(s.schema)
+	for i, e := range p.exprs {
+		renames = renames && isColumn(e, i)
+	}
+	if renames {
+		ops := l.chain(&s).Operators
+		s.schema = planColumns(p.cols)
+		ops[len(ops)-1].Schema = s.schema
+	}
+	l.project(&s, planColumns(p.cols), p.exprs)
+	return s
+}
+
+// carryKeys sees that a relation which is groups, filtered and projected, has the columns
+// that identify a group, hidden behind the others where they are not among them, and
+// returns which they are.
+func carryKeys(r relation) (_ relation, keys []int, ok bool) {
+	switch r := r.(type) {
+	case *aggregate:
+		return r, upTo(r.keyColumns()), true
+	case *filter:
+		in, keys, ok := carryKeys(r.input)
+		if !ok {
+			return nil, nil, false
+		}
+		c := *r
+		c.input = in
+		return &c, keys, true
+	case *project:
+		in, keys, ok := carryKeys(r.input)
+		if !ok {
+			return nil, nil, false
+		}
+		made := r.carry(in, keys)
+		return made, keys, true
+	}
+	return nil, nil, false
+}
+
+// carry adds the keys that a projection lacks, and says in keys where they are now.
+func (p *project) carry(in relation, keys []int) relation {
+	c := *p
+	c.input, c.exprs, c.cols = in, slices.Clone(p.exprs), slices.Clone(p.cols)
+	below := in.columns()
+	for n, k := range keys {
+		i := slices.IndexFunc(c.exprs, func(e *expr.Expr) bool { return isColumn(e, k) })
+		if i < 0 {
+			i = len(c.exprs)
+			c.exprs = append(c.exprs, columnExpr(k, below[k].typ))
+			c.cols = append(c.cols, column{fmt.Sprintf("$key%d", n), below[k].typ, below[k].notNull})
+		}
+		keys[n] = i
+	}
+	return &c
+}
