@@ -188,12 +188,17 @@ func (s *Server) createJob(c echo.Context) error {
 		return refuse(http.StatusBadRequest, "", Fault{Field: "Idempotency-Key", Message: "is longer than 255 characters"})
 	}
 	ctx := c.Request().Context()
-	planned, err := planner.Plan(req.SQL, catalog{ctx, s.deps.Tables}, planner.Options{MaxParallelism: req.MaxParallelism, CheckPath: s.opts.CheckPath})
+	planned, err := planner.Plan(req.SQL, catalog{ctx, s.deps.Tables}, planner.Options{
+		MaxParallelism: req.MaxParallelism, CheckPath: s.opts.CheckPath, OnRowError: req.OnRowError,
+	})
 	if err != nil {
 		return err
 	}
+	if planned.Explain {
+		return refuse(http.StatusUnprocessableEntity, "EXPLAIN does not run; POST /v1/plan shows what it asks for")
+	}
 	spec := job.Spec{
-		Name: req.Name, SQL: req.SQL, Graph: *planned.Graph, Parallelism: req.Parallelism, Restart: req.Restart.RawMessage, OnRowError: req.OnRowError,
+		Name: req.Name, SQL: req.SQL, Graph: *planned.Graph, Parallelism: req.Parallelism, OnRowError: planned.Settings["on_row_error"],
 		RestoreFrom: req.RestoreFrom, AllowDuplicateOutput: req.AllowDuplicateOutput, IdempotencyKey: key,
 	}
 	if req.MaxParallelism > 0 {
@@ -205,8 +210,14 @@ func (s *Server) createJob(c echo.Context) error {
 		}
 		spec.Parallelism = n
 	}
-	if spec.Checkpoint, err = checkpointOptions(planned.Settings.Section("checkpoint"), req.Checkpoint.RawMessage); err != nil {
+	if spec.Checkpoint, err = joinOptions("checkpoint", planned.Settings.Section("checkpoint"), req.Checkpoint.RawMessage, sameCheckpoint); err != nil {
 		return err
+	}
+	spec.Restart = req.Restart.RawMessage
+	if set := planned.Settings.Section("restart"); set != nil {
+		if spec.Restart, err = joinOptions("restart", set, spec.Restart, sameRestart); err != nil {
+			return err
+		}
 	}
 	j, err := s.deps.Service.Submit(ctx, spec)
 	if err != nil {
@@ -219,9 +230,9 @@ func (s *Server) createJob(c echo.Context) error {
 	return c.JSON(http.StatusCreated, s.viewJob(c, j))
 }
 
-// checkpointOptions joins what the script SETs with what the request says; where both
-// name an option they have to agree.
-func checkpointOptions(set, said json.RawMessage) (json.RawMessage, error) {
+// joinOptions joins what the script SETs of a section with what the request says; where
+// both name an option they have to agree.
+func joinOptions(section string, set, said json.RawMessage, same func(name string, a, b json.RawMessage) bool) (json.RawMessage, error) {
 	if len(said) == 0 {
 		return set, nil
 	}
@@ -233,12 +244,12 @@ func checkpointOptions(set, said json.RawMessage) (json.RawMessage, error) {
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(said, &fields) != nil {
-		return nil, refuse(http.StatusBadRequest, "", Fault{Field: "checkpoint", Message: "is " + shown(string(said)) + ": give an object"})
+		return nil, refuse(http.StatusBadRequest, "", Fault{Field: section, Message: "is " + shown(string(said)) + ": give an object"})
 	}
 	var faults []Fault
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if old, ok := both[name]; ok && !sameOption(name, old, fields[name]) {
-			faults = append(faults, Fault{Field: "checkpoint." + name, Message: "is " + string(fields[name]) + " here and " + string(old) + " in the script's SET: say it once"})
+		if old, ok := both[name]; ok && !same(name, old, fields[name]) {
+			faults = append(faults, Fault{Field: section + "." + name, Message: "is " + string(fields[name]) + " here and " + string(old) + " in the script's SET: say it once"})
 		}
 		both[name] = fields[name]
 	}
@@ -248,9 +259,20 @@ func checkpointOptions(set, said json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(both)
 }
 
-// sameOption reports whether two values of a checkpoint option mean the same ("1s",
+// sameRestart reports whether two values of a restart option mean the same.
+func sameRestart(_ string, a, b json.RawMessage) bool {
+	var x, y string
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return string(a) == string(b) // numbers
+	}
+	d, errX := time.ParseDuration(x)
+	e, errY := time.ParseDuration(y)
+	return x == y || errX == nil && errY == nil && d == e
+}
+
+// sameCheckpoint reports whether two values of a checkpoint option mean the same ("1s",
 // "1000ms"). One that is wrong is not judged here: the options' own check names it.
-func sameOption(name string, a, b json.RawMessage) bool {
+func sameCheckpoint(name string, a, b json.RawMessage) bool {
 	parse := func(v json.RawMessage) (checkpoint.Options, error) {
 		object, err := json.Marshal(map[string]json.RawMessage{name: v})
 		if err != nil {
