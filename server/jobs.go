@@ -36,7 +36,8 @@ type JobRequest struct {
 	MaxParallelism int            `json:"max_parallelism,omitempty" validate:"omitempty,min=1,max=32768"`
 	Checkpoint     checkpointJSON `json:"checkpoint,omitempty,omitzero"`
 	Restart        restartJSON    `json:"restart,omitempty,omitzero"`
-	OnRowError     string         `json:"on_row_error,omitempty" enums:"fail"`
+	// What becomes of a row at fault: it fails the job, is skipped and counted, or is kept too.
+	OnRowError string `json:"on_row_error,omitempty" enums:"fail,skip,keep"`
 	// savepoint:NAME or checkpoint:JOB/7.
 	RestoreFrom          string `json:"restore_from,omitempty" example:"savepoint:before-release"`
 	AllowDuplicateOutput bool   `json:"allow_duplicate_output,omitempty"`
@@ -87,6 +88,7 @@ type Job struct {
 	HasResult      bool           `json:"has_result"`
 	RowsIn         int64          `json:"rows_in"`
 	RowsOut        int64          `json:"rows_out"`
+	RowsRejected   int64          `json:"rows_rejected"` // since the job began: see on_row_error
 	CreatedAt      time.Time      `json:"created_at"`
 	StartedAt      *time.Time     `json:"started_at,omitempty"`
 	EndedAt        *time.Time     `json:"ended_at,omitempty"`
@@ -137,7 +139,7 @@ func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 		CreatedAt: j.CreatedAt.UTC(), StartedAt: optional(j.StartedAt), EndedAt: optional(j.EndedAt), Failure: viewFailure(j.Failure),
 	}
 	if rates, err := s.deps.Service.Rates(ctx, string(j.ID)); err == nil {
-		v.RowsIn, v.RowsOut = rates.RowsIn, rates.RowsOut
+		v.RowsIn, v.RowsOut, v.RowsRejected = rates.RowsIn, rates.RowsOut, rates.RowsRejected
 	}
 	last, err := s.deps.History.Checkpoints(ctx, j.ID, 0, []checkpoint.Status{checkpoint.StatusCompleted}, 1)
 	if err == nil && len(last) > 0 {
@@ -350,7 +352,11 @@ func (s *Server) getJob(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, s.viewJob(c, j))
+	v := s.viewJob(c, j)
+	if v.RowsRejected == 0 && j.OnRowError != "fail" {
+		v.RowsRejected = s.rejectedRows(c, j)
+	}
+	return c.JSON(http.StatusOK, v)
 }
 
 // deleteJob deletes a job that has ended.
