@@ -80,14 +80,14 @@ func clauseName(rank int) string {
 // endOfQuery sees that the query may end here.
 func (p *parser) endOfQuery(s *Select) {
 	t := p.tok()
-	switch {
+	switch next := p.peek(1); {
+	case t.isWord("WITH") && (next.isWord("ROLLUP") || next.isWord("CUBE")):
+		p.unsupported("WITH "+next.upper+" is", "write GROUP BY "+next.upper+" (…)")
 	case t.isWord("UNION"), t.isWord("EXCEPT"), t.isWord("INTERSECT"), t.isWord("MINUS"):
-	case t.isWord("WITH") && p.peek(1).isName(): // WITH CHECK OPTION
+	case t.isWord("WITH") && next.isName(): // WITH CHECK OPTION
 	default:
 		hint := ""
-		if t.isWord("END") {
-			hint = "a semicolon ends each INSERT, the last one too"
-		} else if s != nil {
+		if s != nil {
 			hint = p.misspelt("WHERE", "GROUP", "HAVING", "UNION", "ORDER", "LIMIT")
 		}
 		p.expectedHint(p.terminator(), hint)
@@ -170,8 +170,6 @@ func (p *parser) groupElement() Expr {
 	case (t.isWord("ROLLUP") || t.isWord("CUBE")) && p.peek(1).isSymbol("("):
 		p.advance()
 		return p.groupingSets(t.start, t.upper, 0)
-	case t.isWord("WITH") && (p.peek(1).isWord("ROLLUP") || p.peek(1).isWord("CUBE")):
-		p.unsupported("WITH "+p.peek(1).upper+" is", "write GROUP BY "+p.peek(1).upper+" (…)")
 	}
 	return p.rowOrExpression()
 }

@@ -30,7 +30,7 @@ func (p *parser) create(start int) Statement {
 }
 
 func (p *parser) createView(start int) *CreateView {
-	v := &CreateView{IfNotExists: p.words("IF", "NOT", "EXISTS"), Name: p.name("the view's name")}
+	v := &CreateView{IfNotExists: p.condition("IF", "NOT", "EXISTS"), Name: p.name("the view's name")}
 	p.refuseQualified("a view")
 	if p.isSymbol("(") {
 		v.Columns = p.names("a column's name")
@@ -50,7 +50,7 @@ func (p *parser) createView(start int) *CreateView {
 const insteadOfTableAs = "write CREATE TABLE with its columns and INSERT INTO … SELECT, or CREATE VIEW … AS SELECT"
 
 func (p *parser) createTable(start int) *CreateTable {
-	c := &CreateTable{IfNotExists: p.words("IF", "NOT", "EXISTS"), Name: p.name("the table's name")}
+	c := &CreateTable{IfNotExists: p.condition("IF", "NOT", "EXISTS"), Name: p.name("the table's name")}
 	p.refuseQualified("a table")
 	if p.isWord("AS") {
 		p.unsupported("CREATE TABLE … AS SELECT is", insteadOfTableAs)

@@ -243,7 +243,7 @@ func (p *parser) refuseInfix(t token) {
 		}
 	case "AT":
 		if next.upper == "TIME" {
-			p.unsupported("AT TIME ZONE is", "SET 'timezone' = '…' gives the zone of a script")
+			p.unsupported("AT TIME ZONE is", "times are UTC; add what another zone is ahead: ts + INTERVAL '2' HOUR")
 		}
 	case "COLLATE":
 		p.unsupported("COLLATE is", "strings compare by their bytes")

@@ -15,7 +15,11 @@ func (p *parser) from() From {
 	case t.isWord("LATERAL"), t.isWord("UNNEST") && next.isSymbol("("):
 		p.unsupported(t.upper+" is", "a row of the table gives one row here; keep JSON in a STRING and read it with JSON_VALUE")
 	case t.isWord("TABLE") && next.isSymbol("("):
-		p.tableFunction(t, p.peek(2).upper)
+		name := ""
+		if p.peek(3).isSymbol("(") {
+			name = p.peek(2).upper
+		}
+		p.tableFunction(t, name)
 	case t.isWord("VALUES") && next.isSymbol("("):
 		p.expectedHint("the name of a table or '('", "put it in parentheses: FROM (VALUES (1, 'a'), (2, 'b')) AS v (x, y)")
 	case t.isWord("ONLY") && next.isName() && !opensClause(next.upper):
@@ -64,7 +68,7 @@ func (p *parser) tableAlias() (*Ident, []Ident) {
 
 // tableFunction refuses a call of name in FROM, which begins at token t.
 func (p *parser) tableFunction(t token, name string) {
-	hint := ""
+	hint := "new names of columns stand behind an alias: FROM t AS x (a, b)"
 	switch name {
 	case "TUMBLE", "HOP", "CUMULATE", "SESSION":
 		hint = insteadOfWindow
@@ -90,6 +94,9 @@ func (p *parser) refuseFrom() {
 	case "JOIN", "INNER", "CROSS", "NATURAL", "LEFT", "RIGHT", "FULL", "ASOF":
 		p.unsupported("JOIN is", insteadOfJoin)
 	case "FOR":
+		if !p.peek(1).isWord("SYSTEM_TIME") {
+			return
+		}
 		p.unsupported("FOR SYSTEM_TIME AS OF is", "a table is read from its beginning as a stream")
 	case "TABLESAMPLE":
 		p.unsupported("TABLESAMPLE is", "sample by a key: WHERE id % 100 = 0")

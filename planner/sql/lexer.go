@@ -10,7 +10,7 @@ import (
 // lex cuts src into tokens; the last one is kindEOF. What is no token becomes a
 // kindBad with the reason, and lexing goes on behind it.
 func lex(src string) []token {
-	l := lexer{src: src}
+	l := lexer{src: src, tokens: make([]token, 0, len(src)/4+8)}
 	for {
 		t := l.next()
 		l.tokens = append(l.tokens, t)
@@ -105,6 +105,10 @@ func (l *lexer) blockComment() (token, bool) {
 func (l *lexer) word() token {
 	start := l.pos
 	for l.pos < len(l.src) {
+		if plainLetter(l.src[l.pos]) {
+			l.pos++
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(l.src[l.pos:])
 		if !nameStart(r) && !nameRest(r) {
 			break
@@ -239,6 +243,10 @@ func (l *lexer) symbol(r rune, size int) token {
 
 func (l *lexer) bad(start int, reason, hint string) token {
 	return token{kind: kindBad, start: start, end: l.pos, text: reason, hint: hint}
+}
+
+func plainLetter(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_'
 }
 
 func isDigit(r rune) bool   { return '0' <= r && r <= '9' }

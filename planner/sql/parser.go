@@ -158,10 +158,22 @@ func (p *parser) fail(code Code, pos, end int, message, hint string) {
 func (p *parser) expected(what string) {
 	t := p.tok()
 	hint := ""
-	if t.kind == kindWord && reserved(t.upper) && strings.Contains(what, "name") {
+	if t.kind == kindWord && reserved(t.upper) && strings.Contains(what, "name") && (!p.goesOn(t) || p.tokens[max(p.at-1, 0)].isWord("AS")) {
 		hint = fmt.Sprintf("%s is a reserved word; to use it as a name write \"%s\"", t.upper, t.text)
 	}
 	p.expectedHint(what, hint)
+}
+
+// goesOn reports whether the reserved word t goes on with the query rather than being
+// meant as a name.
+func (p *parser) goesOn(t token) bool {
+	switch t.upper {
+	case "FROM", "WHERE", "HAVING", "UNION", "SELECT", "AS", "AND", "OR", "WHEN", "THEN", "ELSE", "END":
+		return true
+	case "GROUP", "ORDER":
+		return p.peek(1).isWord("BY")
+	}
+	return false
 }
 
 // expectedOneOf is expected for keywords: a misspelt one is told.
@@ -232,6 +244,9 @@ func (p *parser) names(what string) []Ident {
 // misspelt gives a hint where the word before the current token, taken for an alias, or
 // the current one is nearly one of the keywords.
 func (p *parser) misspelt(keywords ...string) string {
+	if p.isWord("END") {
+		return "in a statement set a semicolon ends each INSERT, the last one too"
+	}
 	for _, t := range []token{p.tokens[max(p.at-1, 0)], p.tok()} {
 		if t.kind == kindWord && !reserved(t.upper) {
 			if hint := didYouMean(t.text, keywords...); hint != "" {

@@ -58,7 +58,7 @@ func (p *parser) wordPrimary(t token, span Span) Expr {
 	case "CASE":
 		return p.caseExpr(t.start)
 	case "EXISTS":
-		p.unsupported("EXISTS is", insteadOfJoin)
+		p.unsupported("EXISTS is", "a query reads one table; UNION ALL brings several together, and GROUP BY counts their rows of one key")
 	}
 	next := p.peek(1)
 	switch {
@@ -68,6 +68,9 @@ func (p *parser) wordPrimary(t token, span Span) Expr {
 		p.unsupported("the function LEFT is", "write SUBSTRING(x FROM 1 FOR n)")
 	case t.isWord("RIGHT") && next.isSymbol("("):
 		p.unsupported("the function RIGHT is", "write SUBSTRING(x FROM CHAR_LENGTH(x) - n + 1)")
+	case reserved(t.upper) && p.goesOn(t):
+		p.expected("an expression")
+		return &NullLit{}
 	case reserved(t.upper):
 		p.expected("an expression or a name")
 		return &NullLit{}
@@ -76,7 +79,7 @@ func (p *parser) wordPrimary(t token, span Span) Expr {
 	case p.atTypedLiteral(t, next):
 		return p.typedLiteral(t.start)
 	case (t.upper == "ARRAY" || t.upper == "MAP") && next.isSymbol("["), t.upper == "ARRAY" && next.isSymbol("("):
-		p.unsupported(t.upper+"[…] is", "keep JSON in a STRING and read it with JSON_VALUE")
+		p.unsupported(t.upper+"[…] is", insteadOfNested)
 	case next.isSymbol("("):
 		return p.call()
 	}
@@ -171,12 +174,9 @@ func (p *parser) interval(start int) Expr {
 	}
 	n.Value = p.str("a value").Value
 	if t := p.tok(); p.atField() == "" {
-		hint := ""
-		if t.kind != kindWord {
+		hint := didYouMean(t.text, intervalUnits[:]...)
+		if hint == "" {
 			hint = "the unit stands behind the string: INTERVAL '5' SECOND"
-		}
-		if t.kind == kindWord {
-			hint = didYouMean(t.text, intervalUnits[:]...)
 		}
 		p.expectedHint("a unit (SECOND, MINUTE, HOUR, DAY, MONTH, YEAR)", hint)
 		return n

@@ -39,7 +39,7 @@ func (p *parser) with() []*CTE {
 	var list []*CTE
 	for p.err == nil {
 		c := &CTE{Name: p.name("the name of a common table expression")}
-		if p.isSymbol("(") {
+		if p.isSymbol("(") && !p.atQuery() {
 			c.Columns = p.names("a column's name")
 		}
 		p.expectWord("AS")

@@ -35,8 +35,11 @@ func (p *parser) sync(from, least int, stop func(t token) bool) {
 		switch {
 		case t.kind == kindEOF, t.isSymbol(";"):
 			return
-		case t.isSymbol("("):
+		case t.isSymbol("("), t.isSymbol("["):
 			depth++
+			continue
+		case t.isSymbol("]"):
+			depth = max(depth-1, 0)
 			continue
 		case t.isSymbol(")"):
 			if depth--; depth >= 0 {
@@ -45,6 +48,8 @@ func (p *parser) sync(from, least int, stop func(t token) bool) {
 			if i < least {
 				return
 			}
+		case depth == 0 && i > p.at && t.isWord("SELECT"):
+			return // another query: what follows belongs to it
 		case depth > 0 || i < least || !stop(t) || p.isPartOfOther(i):
 			continue
 		}

@@ -2,6 +2,8 @@ package sql
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -95,12 +97,32 @@ func children(e Expr) []Expr {
 func TestDepth(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"parentheses": strings.Repeat("(", 100_000) + "1" + strings.Repeat(")", 100_000),
-		"minus":       strings.Repeat("- ", 100_000) + "1",
-		"not":         strings.Repeat("NOT ", 100_000) + "TRUE",
-		"sum":         "1" + strings.Repeat(" + 1", 100_000),
-		"calls":       strings.Repeat("f(", 100_000) + strings.Repeat(")", 100_000),
-		"in":          strings.Repeat("1 IN (", 100_000) + "1" + strings.Repeat(")", 100_000),
+		"parentheses": strings.Repeat("(", 20_000) + "1" + strings.Repeat(")", 20_000),
+		"minus":       strings.Repeat("- ", 20_000) + "1",
+		"not":         strings.Repeat("NOT ", 20_000) + "TRUE",
+		"sum":         "1" + strings.Repeat(" + 1", 20_000),
+		"calls":       strings.Repeat("f(", 20_000) + strings.Repeat(")", 20_000),
+		"in":          strings.Repeat("1 IN (", 20_000) + "1" + strings.Repeat(")", 20_000),
+		"case":        strings.Repeat("CASE WHEN ", 20_000) + "1",
+		"else":        strings.Repeat("CASE WHEN a THEN b ELSE ", 20_000) + "1",
+		"operand":     strings.Repeat("CASE ", 20_000) + "1",
+		"cast":        strings.Repeat("CAST(", 20_000) + "1",
+		"colons":      "1" + strings.Repeat("::INT", 20_000),
+		"between":     strings.Repeat("a BETWEEN ", 20_000) + "1",
+		"like":        strings.Repeat("a LIKE (", 20_000) + "1",
+		"distinct":    strings.Repeat("(a IS DISTINCT FROM ", 20_000) + "1",
+		"true":        "a" + strings.Repeat(" IS TRUE", 20_000),
+		"extract":     strings.Repeat("EXTRACT(DAY FROM ", 20_000) + "1",
+		"trim":        strings.Repeat("TRIM(", 20_000) + "1",
+		"position":    strings.Repeat("POSITION(", 20_000) + "1",
+		"substring":   strings.Repeat("SUBSTRING(", 20_000) + "1",
+		"floor":       strings.Repeat("FLOOR(", 20_000) + "1",
+		"filter":      strings.Repeat("COUNT(*) FILTER (WHERE ", 20_000) + "1",
+		"from":        "1" + strings.Repeat(" FROM (SELECT 1", 20_000),
+		"with":        "1 FROM (" + strings.Repeat("WITH a AS (", 20_000) + "SELECT 1",
+		"queries":     "1 UNION ALL " + strings.Repeat("(", 20_000) + "SELECT 1",
+		"sets":        "1 FROM t GROUP BY " + strings.Repeat("GROUPING SETS (", 20_000) + "a",
+		"rows":        "1 FROM t GROUP BY " + strings.Repeat("(", 20_000) + "a",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,17 +134,35 @@ func TestDepth(t *testing.T) {
 	}
 }
 
+// seeds gives every input of the scripts under testdata.
+func seeds(f *testing.F) []string {
+	f.Helper()
+	files, err := filepath.Glob("testdata/*")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var list []string
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.IsDir() {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, block := range strings.Split(string(text), "\n\n") {
+			if _, after, ok := strings.Cut(block, "parse\n"); ok {
+				input, _, _ := strings.Cut(after, "\n----")
+				list = append(list, input)
+			}
+		}
+	}
+	return list
+}
+
 // FuzzParse: Parse does not panic, errors lie within the text, and Format is a fixed point.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{
-		"SELECT behavior, COUNT(*) AS n FROM user_behavior WHERE behavior IN ('buy','cart') GROUP BY behavior;",
-		"CREATE TABLE t (a BIGINT NOT NULL, b AS a + 1, WATERMARK FOR b AS b - INTERVAL '5' SECOND, PRIMARY KEY (a) NOT ENFORCED) WITH ('k' = 'v')",
-		"INSERT INTO s (a, `b c`) SELECT - -1, t.* FROM t x -- comment\n GROUP BY 1, x+1",
-		"SET 'a''b' = ''; /* /* nested */ */ SELECT NOT a IS NULL OR (b = c) IS NOT NULL AND NOT d NOT IN (1.5e3, NULL) FROM \"T\"\"x\"",
-		"SELECT x'", "SELECT \xff", "CREATE TABLE t (a TIMESTAMP(3) WITH LOCAL TIME ZONE, b DECIMAL(38, 2))",
-		"SELECT a COLLATE b, ((SELECT 1)) FROM TABLE(TUMBLE(TABLE t)) ORDER BY 1",
-		"EXECUTE STATEMENT SET BEGIN INSERT INTO a SELECT 1 FROM t; END;",
-	} {
+	for _, seed := range append(seeds(f), fiftyLines, "SELECT x'", "SELECT \xff", "SELECT \"T\"\"x\", `b c`") {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
@@ -143,11 +183,64 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// fiftyLines is a script of 50 lines, as a job's.
+const fiftyLines = `-- Sales per hour and shop, late ones apart.
+SET 'parallelism' = '2';
+SET 'checkpoint.interval' = '10 s';
+
+CREATE TABLE sales (
+  sale_id   BIGINT NOT NULL,
+  shop      STRING,
+  item      STRING,
+  price     DECIMAL(10, 2),
+  pieces    INT,
+  paid      BOOLEAN,
+  ts        TIMESTAMP_LTZ(3),
+  day       AS CAST(ts AS DATE),
+  WATERMARK FOR ts AS ts - INTERVAL '5' SECOND
+) WITH (
+  'connector' = 'filesystem',
+  'path' = 'data/sales.csv',
+  'format' = 'csv'
+);
+
+CREATE TABLE per_hour (
+  shop STRING,
+  hour TIMESTAMP_LTZ(3),
+  n    BIGINT,
+  total DECIMAL(38, 2),
+  PRIMARY KEY (shop, hour) NOT ENFORCED
+) WITH ('connector' = 'blackhole');
+
+CREATE VIEW paid AS
+SELECT sale_id, TRIM(BOTH ' ' FROM shop) AS shop, UPPER(item) AS item, price * pieces AS amount, ts,
+  CASE WHEN price > 100 THEN 'high' WHEN price BETWEEN 10 AND 100 THEN 'middle' ELSE 'low' END AS class
+FROM sales
+WHERE paid IS TRUE AND item NOT LIKE '%test%' AND shop IS DISTINCT FROM 'none' AND pieces IN (1, 2, 3, 4, 5);
+
+CREATE VIEW both_kinds AS
+SELECT shop, ts, amount FROM paid WHERE class <> 'low'
+UNION ALL
+SELECT shop, ts, -amount FROM (SELECT * FROM paid WHERE class = 'low') AS low;
+
+EXECUTE STATEMENT SET BEGIN
+INSERT INTO per_hour
+WITH hours AS (SELECT shop, FLOOR(ts TO HOUR) AS hour, amount FROM both_kinds)
+SELECT shop, hour, COUNT(*) AS n, SUM(amount) AS total
+FROM hours
+GROUP BY shop, hour
+HAVING COUNT(*) FILTER (WHERE amount > 0) > 10 OR SUM(amount) >= 1000.50;
+INSERT INTO per_day (shop, day, n)
+SELECT COALESCE(shop, '?') || '/' || CAST(EXTRACT(DOW FROM ts) AS STRING), DATE '2020-01-01', COUNT(DISTINCT amount)
+FROM paid GROUP BY ROLLUP (shop, EXTRACT(DOW FROM ts));
+END;
+`
+
 func BenchmarkParse(b *testing.B) {
-	src := "SELECT behavior, COUNT(*) AS n FROM user_behavior WHERE behavior IN ('buy','cart') AND user_id > 5 GROUP BY behavior;"
-	b.SetBytes(int64(len(src)))
+	b.ReportAllocs()
+	b.SetBytes(int64(len(fiftyLines)))
 	for b.Loop() {
-		if _, errs := Parse(src); len(errs) > 0 {
+		if _, errs := Parse(fiftyLines); len(errs) > 0 {
 			b.Fatal(errs[0])
 		}
 	}

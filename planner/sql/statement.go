@@ -60,7 +60,7 @@ func (p *parser) drop(start int) *Drop {
 	default:
 		p.expectedOneOf("TABLE", "VIEW")
 	}
-	d.IfExists = p.words("IF", "EXISTS")
+	d.IfExists = p.condition("IF", "EXISTS")
 	d.Name = p.name("the name to drop")
 	p.refuseQualified("a table")
 	d.Span = p.span(start)
@@ -71,6 +71,21 @@ func (p *parser) drop(start int) *Drop {
 		p.unsupported(t.upper+" is", "leave it out")
 	}
 	return d
+}
+
+// condition passes the words of IF [NOT] EXISTS if they are next. A thing may be called
+// "if", so that only a name behind it tells that the others are misspelt.
+func (p *parser) condition(words ...string) bool {
+	if p.words(words...) {
+		return true
+	}
+	if next := p.peek(1); p.isWord("IF") && (next.isName() || next.isWord("NOT") || next.isWord("EXISTS")) {
+		p.advance()
+		for _, w := range words[1:] {
+			p.expectWord(w)
+		}
+	}
+	return false
 }
 
 func (p *parser) show(start int) *Show {

@@ -33,13 +33,19 @@ func (t token) isSymbol(s string) bool { return t.kind == kindSymbol && t.text =
 
 // asciiUpper folds ASCII letters only: no letter of another alphabet makes a keyword.
 func asciiUpper(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' {
-			return r - 'a' + 'A'
+	if strings.IndexFunc(s, asciiLower) < 0 {
+		return s
+	}
+	upper := []byte(s)
+	for i, c := range upper {
+		if 'a' <= c && c <= 'z' {
+			upper[i] = c - 'a' + 'A'
 		}
-		return r
-	}, s)
+	}
+	return string(upper)
 }
+
+func asciiLower(r rune) bool { return 'a' <= r && r <= 'z' }
 
 // describe names the token in a message.
 func (t token) describe() string {

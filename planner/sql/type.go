@@ -8,6 +8,8 @@ import (
 // maxLength is the length by which other systems say "of any length".
 const maxLength = 2147483647
 
+const insteadOfNested = "keep JSON in a STRING and read it with JSON_VALUE"
+
 // typeName reads a type. Of several spellings it keeps Weir's; what a name means, and
 // whether there is such a type, is the binder's matter.
 func (p *parser) typeName() *TypeName {
@@ -18,8 +20,8 @@ func (p *parser) typeName() *TypeName {
 	}
 	p.advance()
 	ty := &TypeName{Name: p.joined(t.upper)}
-	if p.isSymbol("<") || p.isWord("ARRAY") || p.isSymbol("[") {
-		p.fail(CodeUnsupported, t.start, t.end, "the type "+t.upper+"<…> is not supported", "keep JSON in a STRING and read it with JSON_VALUE")
+	if p.isSymbol("<") {
+		p.fail(CodeUnsupported, t.start, t.end, "the type "+t.upper+"<…> is not supported", insteadOfNested)
 	}
 	if p.symbol("(") {
 		for p.err == nil {
@@ -32,6 +34,9 @@ func (p *parser) typeName() *TypeName {
 	}
 	if ty.Name == "TIMESTAMP" || ty.Name == "TIME" {
 		ty.Name += p.zone()
+	}
+	if p.isSymbol("[") || p.isWord("ARRAY") || p.isWord("MULTISET") {
+		p.fail(CodeUnsupported, t.start, p.tokens[p.at].end, "an ARRAY or MULTISET of "+t.upper+" is not supported", insteadOfNested)
 	}
 	ty.Span = p.span(t.start)
 	canonical(ty)
