@@ -93,7 +93,7 @@ type Job struct {
 	MaxParallelism int
 	Checkpoint     json.RawMessage // checkpoint.Options
 	Restart        json.RawMessage // job.RestartOptions of package server/job
-	OnRowError     string          // "fail"
+	OnRowError     string          // "fail", "skip" or "keep"
 	Shard          int
 	Desired        Desired
 	Status         Status

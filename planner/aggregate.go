@@ -9,11 +9,12 @@ import (
 )
 
 // A grouping is the keys and aggregates of a query while its select list is bound.
-// Its columns are the keys, then the aggregates.
+// Its columns are the keys, then the set's number where there are sets, then the aggregates.
 type grouping struct {
 	rows  *scope // in which keys and arguments are bound
 	nodes []sql.Expr
 	keys  []*expr.Expr
+	sets  [][]int // keys of each grouping set; nil: there is one, of all keys
 	aggs  []call
 	wrong bool // a key could not be bound: whether a column is one is not known
 }
@@ -29,7 +30,7 @@ func (g *grouping) column(i int) *expr.Expr {
 	if i < len(g.keys) {
 		return &expr.Expr{Op: expr.OpColumn, Type: g.keys[i].Type, Column: i}
 	}
-	return &expr.Expr{Op: expr.OpColumn, Type: g.aggs[i-len(g.keys)].typ, Column: i}
+	return &expr.Expr{Op: expr.OpColumn, Type: g.aggs[i-g.before()].typ, Column: i}
 }
 
 // add registers an aggregate, once for all that are equal, and returns its column.
@@ -41,12 +42,22 @@ func (g *grouping) add(a call) *expr.Expr {
 		i = len(g.aggs)
 		g.aggs = append(g.aggs, a)
 	}
-	return g.column(len(g.keys) + i)
+	return g.column(g.before() + i)
+}
+
+// before counts the columns before the aggregates.
+func (g *grouping) before() int {
+	if g.sets != nil {
+		return len(g.keys) + 1
+	}
+	return len(g.keys)
 }
 
 func (s *scope) call(e *sql.Call) *expr.Expr {
 	name := strings.ToUpper(e.Name.Name)
 	switch {
+	case name == "GROUPING" || name == "GROUPING_ID":
+		return s.grouping(e)
 	case name != "COUNT" && name != "SUM":
 		s.refuseFunction(e, name)
 		return nil

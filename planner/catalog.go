@@ -4,135 +4,183 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"weir"
 	"weir/planner/sql"
 )
 
-// A Catalog knows the tables that a script may use without defining them.
+// A Catalog knows the tables and views that a script may use without defining them.
 type Catalog interface {
-	// TableNames lists the tables.
+	// TableNames lists the tables and views.
 	TableNames() ([]string, error)
-	// TableSQL returns the CREATE TABLE of one of them; weir.ErrNotFound if there is none.
+	// TableSQL returns the CREATE TABLE or CREATE VIEW of one of them; weir.ErrNotFound
+	// if there is none.
 	TableSQL(name string) (string, error)
 }
 
-// tables finds the tables of a script and of the catalog.
-type tables struct {
-	script  []*table
+// A definition is what the name of a table or view means: one of the two is set.
+type definition struct {
+	table *table
+	view  *view
+}
+
+func (d *definition) name() string {
+	if d.view != nil {
+		return d.view.name
+	}
+	return d.table.Name
+}
+
+func (d *definition) kind() string {
+	if d.view != nil {
+		return "view"
+	}
+	return "table"
+}
+
+// names finds the tables and views of a script and of the catalog.
+type names struct {
+	script  []*definition
 	broken  []sql.Ident // the script's too, but what they are cannot be read
 	catalog Catalog     // nil: none
-	names   []string
-	used    []*table
-	failed  error // of the catalog itself
+	listed  []string    // the catalog's
+	read    []*definition
+	views   []*view // that are used
+	failed  error   // of the catalog itself
 	check   func(path string) error
+	zone    string
 }
 
-// bindTables checks the script's tables and lists the catalog's.
-func bindTables(prog *program, catalog Catalog, check func(string) error, found *problems) (*tables, error) {
-	ts := &tables{catalog: catalog, check: check, broken: prog.broken}
-	for _, def := range prog.tables {
-		if i := ts.index(def.Name.Name); i >= 0 {
-			found.add(def.Name, CodeName, "", "the script has two tables named %s%s", ts.script[i].Name, sameButForCase(ts.script[i].Name, def.Name.Name))
-			continue
+// bindNames checks the script's tables and lists the catalog's.
+func bindNames(prog *program, catalog Catalog, opts Options, zone string, found *problems) (*names, error) {
+	ns := &names{catalog: catalog, check: opts.CheckPath, broken: prog.broken, zone: zone}
+	if catalog != nil {
+		listed, err := catalog.TableNames()
+		if err != nil {
+			return ns, fmt.Errorf("list the catalog's tables: %w", err)
 		}
-		t := bindTable(def, found)
-		ts.checkPath(t, t.optionNode("path"), found)
-		ts.script = append(ts.script, t)
+		ns.listed = listed
 	}
-	if catalog == nil {
-		return ts, nil
+	for _, s := range prog.definitions {
+		ns.define(s, prog.src, found)
 	}
-	names, err := catalog.TableNames()
-	if err != nil {
-		return ts, fmt.Errorf("list the catalog's tables: %w", err)
-	}
-	ts.names = names
-	return ts, nil
+	return ns, nil
 }
 
-func (ts *tables) index(name string) int {
-	return slices.IndexFunc(ts.script, func(t *table) bool { return sameName(t.Name, name) })
+// define adds a table or view of the script, unless IF NOT EXISTS says that one of its
+// name will do.
+func (ns *names) define(s sql.Statement, src string, found *problems) {
+	var name sql.Ident
+	var ifNew bool
+	switch s := s.(type) {
+	case *sql.CreateTable:
+		name, ifNew = s.Name, s.IfNotExists
+	case *sql.CreateView:
+		name, ifNew = s.Name, s.IfNotExists
+	}
+	old := ns.find1(ns.script, name.Name)
+	switch {
+	case ifNew && (old != nil || ns.indexListed(name.Name) >= 0):
+		return
+	case old != nil:
+		found.add(name, CodeName, "", "the script has two tables named %s%s", old.name(), sameButForCase(old.name(), name.Name))
+		return
+	}
+	switch s := s.(type) {
+	case *sql.CreateTable:
+		t := bindTable(s, ns.zone, found)
+		ns.checkPath(t, t.optionNode("path"), found)
+		ns.script = append(ns.script, &definition{table: t})
+	case *sql.CreateView:
+		ns.script = append(ns.script, &definition{view: &view{name: name.Name, def: s, src: src}})
+	}
+}
+
+func (ns *names) find1(list []*definition, name string) *definition {
+	i := slices.IndexFunc(list, func(d *definition) bool { return sameName(d.name(), name) })
+	if i < 0 {
+		return nil
+	}
+	return list[i]
+}
+
+func (ns *names) indexListed(name string) int {
+	return slices.IndexFunc(ns.listed, func(n string) bool { return sameName(n, name) })
 }
 
 // checkPath asks the caller whether a file connector may use its path.
-func (ts *tables) checkPath(t *table, at sql.Node, found *problems) {
+func (ns *names) checkPath(t *table, at sql.Node, found *problems) {
 	path, ok := t.Options["path"]
-	if !ok || ts.check == nil {
+	if !ok || ns.check == nil {
 		return
 	}
-	if err := ts.check(path); err != nil {
+	if err := ns.check(path); err != nil {
 		found.add(at, CodeOption, "", "table %s: %v", t.Name, err)
 	}
 }
 
-// lookup finds a table by name, the script's first, and notes that it is used.
-func (ts *tables) lookup(name sql.Ident, found *problems) *table {
-	t := ts.find(name, found)
-	if t != nil && !slices.Contains(ts.used, t) {
-		ts.used = append(ts.used, t)
+// known lists the names that a query may use.
+func (ns *names) known(catalogOnly bool) []string {
+	list := slices.Clone(ns.listed)
+	for _, d := range ns.script {
+		if !catalogOnly {
+			list = append(list, d.name())
+		}
 	}
-	return t
+	return list
 }
 
-func (ts *tables) find(name sql.Ident, found *problems) *table {
-	if slices.ContainsFunc(ts.broken, func(t sql.Ident) bool { return sameName(t.Name, name.Name) }) {
-		return nil // reported with its definition
+// find finds a table or view by name, the script's first; catalogOnly: the script's not
+// at all. known says that there is one, or may be, and that nothing more is to be said.
+func (ns *names) find(name sql.Ident, catalogOnly bool, found *problems) (d *definition, known bool) {
+	if !catalogOnly {
+		if slices.ContainsFunc(ns.broken, func(t sql.Ident) bool { return sameName(t.Name, name.Name) }) {
+			return nil, true // reported with its definition
+		}
+		if d := ns.find1(ns.script, name.Name); d != nil {
+			return d, true
+		}
 	}
-	if i := ts.index(name.Name); i >= 0 {
-		return ts.script[i]
+	if d := ns.find1(ns.read, name.Name); d != nil {
+		return d, true
 	}
-	if i := slices.IndexFunc(ts.used, func(t *table) bool { return sameName(t.Name, name.Name) }); i >= 0 {
-		return ts.used[i]
-	}
-	i := slices.IndexFunc(ts.names, func(n string) bool { return sameName(n, name.Name) })
+	i := ns.indexListed(name.Name)
 	if i < 0 {
-		ts.unknown(name, found)
-		return nil
+		return nil, false
 	}
-	text, err := ts.catalog.TableSQL(ts.names[i])
+	text, err := ns.catalog.TableSQL(ns.listed[i])
 	switch {
 	case errors.Is(err, weir.ErrNotFound): // dropped a moment ago
-		ts.unknown(name, found)
-		return nil
+		return nil, false
 	case err != nil:
-		ts.failed = fmt.Errorf("read table %s from the catalog: %w", ts.names[i], err)
-		return nil
+		ns.failed = fmt.Errorf("read table %s from the catalog: %w", ns.listed[i], err)
+		return nil, true
 	}
-	return ts.fromCatalog(name, text, found)
-}
-
-func (ts *tables) unknown(name sql.Ident, found *problems) {
-	names := slices.Clone(ts.names)
-	for _, t := range ts.script {
-		names = append(names, t.Name)
-	}
-	slices.Sort(names)
-	hint := "define it with CREATE TABLE"
-	if len(names) > 0 {
-		hint = "the tables are " + strings.Join(names[:min(len(names), 20)], ", ")
-	}
-	found.add(name, CodeName, hints(suggestion(name.Name, names), hint), "unknown table %s", name.Name)
+	return ns.fromCatalog(name, text, found), true
 }
 
 // fromCatalog binds the catalog's definition. What is wrong with it is said at the
 // place in the script where the table is named.
-func (ts *tables) fromCatalog(name sql.Ident, text string, found *problems) *table {
+func (ns *names) fromCatalog(name sql.Ident, text string, found *problems) *definition {
 	inner := &problems{src: text}
-	t := tableOf(text, inner)
+	d := ns.definitionOf(text, inner)
 	if len(inner.list) > 0 {
 		p := inner.list[0]
 		found.add(name, p.Code, p.Hint, "table %s of the catalog cannot be used: %s", name.Name, p.Message)
 		return nil
 	}
-	t.fromCatalog = true
-	ts.checkPath(t, name, found)
-	return t
+	if d.view != nil {
+		d.view.fromCatalog = true
+	} else {
+		d.table.fromCatalog = true
+		ns.checkPath(d.table, name, found)
+	}
+	ns.read = append(ns.read, d)
+	return d
 }
 
-// tableOf reads a text that is one CREATE TABLE.
-func tableOf(text string, found *problems) *table {
+// definitionOf reads a text that is one CREATE TABLE or CREATE VIEW.
+func (ns *names) definitionOf(text string, found *problems) *definition {
 	script, errs := sql.Parse(text)
 	for _, e := range errs {
 		found.add(sql.Span{Start: e.Pos, Stop: e.End}, Code(e.Code), e.Hint, "%s", e.Message)
@@ -140,18 +188,19 @@ func tableOf(text string, found *problems) *table {
 	if len(errs) > 0 {
 		return nil
 	}
-	for i, s := range script.Statements {
-		def, ok := s.(*sql.CreateTable)
-		if !ok || i > 0 {
-			found.add(head(s), CodeQuery, "", "a table's definition is one CREATE TABLE and nothing else")
-			return nil
-		}
-		if len(script.Statements) == 1 {
-			return bindTable(def, found)
-		}
-	}
 	if len(script.Statements) == 0 {
-		found.add(sql.Span{}, CodeQuery, "write CREATE TABLE name (…) WITH (…)", "the text holds no CREATE TABLE")
+		found.add(sql.Span{}, CodeQuery, "write CREATE TABLE name (…) WITH (…)", "the text holds no CREATE TABLE and no CREATE VIEW")
+		return nil
 	}
+	if len(script.Statements) == 1 {
+		switch def := script.Statements[0].(type) {
+		case *sql.CreateTable:
+			return &definition{table: bindTable(def, ns.zone, found)}
+		case *sql.CreateView:
+			return &definition{view: &view{name: def.Name.Name, def: def, src: text}}
+		}
+	}
+	wrong := script.Statements[min(1, len(script.Statements)-1)]
+	found.add(head(wrong), CodeQuery, "", "a definition is one CREATE TABLE or CREATE VIEW and nothing else")
 	return nil
 }

@@ -8,33 +8,76 @@ import (
 	"weir/planner/sql"
 )
 
+// inserts binds the INSERTs of one job. Those into one table are one target: the rows of
+// all of them.
+func (b *binder) inserts(list []*sql.Insert) []target {
+	var targets []target
+	for _, ins := range list {
+		t, ok := b.insert(ins)
+		if !ok {
+			continue
+		}
+		i := slices.IndexFunc(targets, func(old target) bool { return old.sink == t.sink })
+		if i < 0 {
+			targets = append(targets, t)
+			continue
+		}
+		if targets[i].rel = unite(targets[i].rel, t.rel); changes(targets[i].rel) && !changes(t.rel) {
+			targets[i].at = ins
+		}
+	}
+	for _, t := range targets {
+		b.checkReads(t, targets)
+	}
+	return targets
+}
+
+// unite gives the rows of two relations of the same columns.
+func unite(a, b relation) relation {
+	u, ok := a.(*union)
+	if !ok {
+		u = &union{from: []relation{a}, cols: slices.Clone(a.columns())}
+	}
+	u.from = append(u.from, b)
+	for i, c := range b.columns() {
+		u.cols[i].notNull = u.cols[i].notNull && c.notNull
+	}
+	return u
+}
+
+// checkReads refuses a table that one INSERT of the job writes and t reads.
+func (b *binder) checkReads(t target, all []target) {
+	eachScan(t.rel, func(s *scan) {
+		for _, other := range all {
+			if other.sink == s.table {
+				b.found.add(other.at.(*sql.Insert).Table, CodeQuery, "write to another table", "the job reads table %s and writes it", s.table.Name)
+			}
+		}
+	})
+}
+
 // insert binds INSERT INTO: the query, and that its columns fit the sink's.
-func (b *binding) insert(ins *sql.Insert) *query {
+func (b *binder) insert(ins *sql.Insert) (target, bool) {
 	sink := b.sink(ins)
-	if refuseNew(ins.Query, b.found) {
-		return nil
+	q := b.query(ins.Query, nil)
+	if sink == nil {
+		return target{}, false
 	}
-	q := b.selectQuery(ins.Query.Body.(*sql.Select), true)
-	if sink == nil || q == nil {
-		return nil
+	to := b.columnsOf(ins, sink)
+	if q == nil || to == nil {
+		return target{}, false
 	}
-	if q.source == sink {
-		b.found.add(ins.Table, CodeQuery, "write to another table", "the query reads table %s and writes it", sink.Name)
-		return nil
+	if len(to) != len(q.outputs) {
+		b.found.add(ins.Query, CodeType, "the columns are "+strings.Join(namesAt(sink, to), ", "),
+			"table %s takes %s, and the query gives %d", sink.Name, columns(len(to)), len(q.outputs))
+		return target{}, false
 	}
-	q.sink = sink
-	targets := b.targets(ins, sink)
-	if targets == nil {
-		return nil
+	t := target{rel: b.assign(q, sink, to, ins), sink: sink, at: ins}
+	if t.rel == nil {
+		return target{}, false
 	}
-	if len(targets) != len(q.outputs) {
-		b.found.add(ins.Query, CodeType, "the columns are "+strings.Join(namesAt(sink, targets), ", "),
-			"table %s takes %s, and the query gives %d", sink.Name, columns(len(targets)), len(q.outputs))
-		return nil
-	}
-	b.checkChanging(ins, q)
-	b.assign(q, sink, targets, ins)
-	return q
+	b.checkChanging(ins, t)
+	return t, true
 }
 
 func namesAt(t *table, columns []int) []string {
@@ -45,11 +88,17 @@ func namesAt(t *table, columns []int) []string {
 	return names
 }
 
-func (b *binding) sink(ins *sql.Insert) *table {
-	t := b.tables.lookup(ins.Table, b.found)
-	if t == nil {
+// sink finds the table that INSERT writes.
+func (b *binder) sink(ins *sql.Insert) *table {
+	def := b.definition(ins.Table, nil)
+	if def == nil {
 		return nil
 	}
+	if def.view != nil {
+		b.found.add(ins.Table, CodeQuery, "write to a table", "%s is a view, and a view cannot be written", def.name())
+		return nil
+	}
+	t := def.table
 	switch {
 	case t.Connector == "datagen":
 		b.found.add(ins.Table, CodeQuery, "", "table %s cannot be written: its connector 'datagen' only makes rows", t.Name)
@@ -65,74 +114,140 @@ func (b *binding) sink(ins *sql.Insert) *table {
 	return t
 }
 
-// targets gives the sink's columns that the query's columns go to, in order.
-func (b *binding) targets(ins *sql.Insert, sink *table) []int {
+// columnsOf gives the sink's columns that the query's columns go to, in order; nil where
+// one of the list is wrong.
+func (b *binder) columnsOf(ins *sql.Insert, sink *table) []int {
 	if len(ins.Columns) == 0 {
 		return allColumns(sink)
 	}
 	var list []int
+	right := true
 	for _, c := range ins.Columns {
 		i := sink.column(c.Name)
+		computed := slices.ContainsFunc(sink.all, func(t tableColumn) bool { return t.computed != nil && sameName(t.name, c.Name) })
 		switch {
+		case computed:
+			b.found.add(c, CodeQuery, "leave it out", "column %s of table %s is computed and takes no value", c.Name, sink.Name)
 		case i < 0:
 			b.found.add(c, CodeName, hints(suggestion(c.Name, sink.columnNames()), "the columns are "+strings.Join(sink.columnNames(), ", ")),
 				"table %s has no column %s", sink.Name, c.Name)
-			return nil
 		case slices.Contains(list, i):
 			b.found.add(c, CodeName, "", "column %s is listed twice", c.Name)
-			return nil
+		default:
+			list = append(list, i)
+			continue
 		}
-		list = append(list, i)
+		right = false
+	}
+	if !right {
+		return nil
 	}
 	return list
 }
 
 // checkChanging refuses a result that changes where the sink only appends, unless the
 // input ends: then the final rows are written once.
-func (b *binding) checkChanging(ins *sql.Insert, q *query) {
-	if q.grouped && !q.sink.takesChanges() && !q.source.bounded {
-		b.found.add(ins.Table, CodeQuery, "bound the source, write to a table that takes changes, or leave INSERT out and read the result",
-			"table %s (%s) only appends, and the rows of an aggregate over the unbounded table %s change", q.sink.Name, q.sink.Connector, q.source.Name)
+func (b *binder) checkChanging(ins *sql.Insert, t target) {
+	source := unbounded(t.rel)
+	if source == nil || t.sink.takesChanges() || !changes(t.rel) {
+		return
 	}
+	b.found.add(ins.Table, CodeQuery, "bound the source, write to a table that takes changes, or leave INSERT out and read the result",
+		"table %s (%s) only appends, and the rows of an aggregate over the unbounded table %s change", t.sink.Name, t.sink.Connector, source.Name)
 }
 
 // takesChanges reports whether the table, as a sink, takes a changelog.
 func (t *table) takesChanges() bool { return t.Connector == "blackhole" }
 
-// assign brings the outputs into the order and the types of the sink's columns.
-func (b *binding) assign(q *query, sink *table, targets []int, ins *sql.Insert) {
-	given := q.outputs
-	q.outputs = make([]output, len(sink.Columns))
+// assign brings the columns of a query into the order and the types of the sink's; nil
+// where one does not fit.
+func (b *binder) assign(q *bound, sink *table, to []int, ins *sql.Insert) relation {
+	a := &assignment{b: b, sink: sink, right: true}
 	for i, c := range sink.Columns {
-		from := slices.Index(targets, i)
-		if from < 0 {
-			if c.NotNull {
-				b.found.add(ins.Table, CodeType, "", "column %s of table %s is NOT NULL and gets no value", c.Name, sink.Name)
+		if !slices.Contains(to, i) && c.NotNull {
+			b.found.add(ins.Table, CodeType, "", "column %s of table %s is NOT NULL and gets no value", c.Name, sink.Name)
+			a.right = false
+		}
+	}
+	if q.values != nil {
+		return a.values(q, to)
+	}
+	p := &project{input: q.input, cols: make([]column, len(sink.Columns))}
+	in := q.input.columns()
+	for i, c := range sink.Columns {
+		e := nullLiteral(c.Type)
+		if from := slices.Index(to, i); from >= 0 {
+			o := q.outputs[from]
+			at := sql.Node(o.node)
+			if o.node == nil {
+				at = head(ins.Query)
 			}
-			q.outputs[i] = output{name: c.Name, e: nullLiteral(c.Type)}
+			e = a.value(o.e, i, at, func(c int) bool { return in[c].notNull })
+		}
+		if e == nil {
 			continue
 		}
-		o, node := given[from], given[from].node
-		switch {
-		case c.Type.Kind == expr.Null: // reported with the table
-			return
-		case !assignable(o.e, c.Type):
-			b.found.add(node, CodeType, widening(o.e.Type, c.Type), "column %s of table %s is %s, and the query gives %s",
-				c.Name, sink.Name, c.Type, o.e.Type)
-			return
-		case c.NotNull && !o.notNull:
-			b.found.add(node, CodeType, "leave NOT NULL out of the table's definition", "column %s of table %s is NOT NULL, and the query may give NULL", c.Name, sink.Name)
-		}
-		q.outputs[i] = output{name: c.Name, e: convert(o.e, c.Type), notNull: o.notNull}
+		p.exprs = append(p.exprs, e)
+		p.cols[i] = column{c.Name, c.Type, notNull(e, func(c int) bool { return in[c].notNull })}
 	}
+	if !a.right {
+		return nil
+	}
+	return p
 }
 
-func widening(from, to expr.Type) string {
-	switch {
-	case rank(from) > 0 && rank(to) > 0:
-		return "numbers widen only (INT, BIGINT, DECIMAL, DOUBLE); declare the column as " + from.String()
-	case to.Kind == expr.String:
-		return "declare the column as " + from.String()
+// An assignment is the columns of one INSERT while they are given to a table.
+type assignment struct {
+	b     *binder
+	sink  *table
+	right bool
+}
+
+// values assigns the rows of VALUES one by one.
+func (a *assignment) values(q *bound, to []int) relation {
+	v := &values{}
+	for _, c := range a.sink.Columns {
+		v.cols = append(v.cols, column{c.Name, c.Type, true})
 	}
-	return ""
+	for r, given := range q.values {
+		row := make([]*expr.Expr, len(a.sink.Columns))
+		for i, c := range a.sink.Columns {
+			row[i] = nullLiteral(c.Type)
+			if from := slices.Index(to, i); from >= 0 {
+				row[i] = a.value(given[from], i, q.nodes[r][from], nil)
+			}
+			v.cols[i].notNull = v.cols[i].notNull && row[i] != nil && notNull(row[i], nil)
+		}
+		v.rows = append(v.rows, row)
+	}
+	if !a.right {
+		return nil
+	}
+	return v
+}
+
+// value brings one expression to the type of the sink's i-th column, or says why it may
+// not go there.
+func (a *assignment) value(e *expr.Expr, i int, at sql.Node, never func(i int) bool) *expr.Expr {
+	c := a.sink.Columns[i]
+	switch {
+	case c.Type.Kind == expr.Null: // reported with the table
+	case !assignable(e, c.Type):
+		a.b.found.add(at, CodeType, narrowing(e.Type, c.Type), "column %s of table %s is %s, and the query gives %s",
+			c.Name, a.sink.Name, c.Type, e.Type)
+	case c.NotNull && !notNull(e, never):
+		a.b.found.add(at, CodeType, "leave NOT NULL out of the table's definition, or write COALESCE(…)", "column %s of table %s is NOT NULL, and the query may give NULL", c.Name, a.sink.Name)
+	default:
+		return convert(e, c.Type)
+	}
+	a.right = false
+	return nil
+}
+
+// narrowing words what to write where a value does not go into a column by itself.
+func narrowing(from, to expr.Type) string {
+	if from.Kind == expr.Null {
+		return ""
+	}
+	return "write CAST(… AS " + to.String() + "), or declare the column as " + from.String()
 }

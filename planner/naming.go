@@ -9,11 +9,12 @@ import (
 
 // name gives every output a name of its own: its alias; else the column's name; else
 // the function's; else _c and its position. Names that were not written give way.
-func (b *binding) name(q *query, items []item) {
-	taken := map[string]int{} // folded name → output
+func (b *binder) name(q *bound) {
+	n, items, rows := &naming{b: b, q: q, taken: map[string]int{}}, q.items, q.rows
+	q.items = nil // done
 	for i, it := range items {
 		if it.alias != nil {
-			b.claim(q, taken, i, it.alias.Name, it.alias)
+			n.claim(i, it.alias.Name, it.alias)
 		}
 	}
 	for i, it := range items {
@@ -21,13 +22,16 @@ func (b *binding) name(q *query, items []item) {
 		if it.alias != nil || !ok {
 			continue
 		}
-		name := q.source.Columns[q.source.column(ref.Name.Name)].Name
-		if old, clash := taken[folded(name)]; clash && items[old].alias == nil {
-			b.yield(q, taken, i, name)
+		name := ref.Name.Name
+		if at := rows.lookup(name); at >= 0 {
+			name = rows.fields[at].name
+		}
+		if old, clash := n.taken[folded(name)]; clash && items[old].alias == nil {
+			n.yield(i, name)
 			b.warn("column " + strconv.Itoa(i+1) + " of the result is named " + q.outputs[i].name + ": " + name + " stands there twice")
 			continue
 		}
-		b.claim(q, taken, i, name, ref)
+		n.claim(i, name, ref)
 	}
 	for i, it := range items {
 		if q.outputs[i].name != "" {
@@ -37,30 +41,37 @@ func (b *binding) name(q *query, items []item) {
 		if c, ok := it.node.(*sql.Call); ok {
 			name = strings.ToLower(c.Name.Name)
 		}
-		b.yield(q, taken, i, name)
+		n.yield(i, name)
 	}
+}
+
+// A naming is the names of a query's outputs while they are given.
+type naming struct {
+	b     *binder
+	q     *bound
+	taken map[string]int // folded name → output
 }
 
 // claim gives output i a name that was written; no other may have it.
-func (b *binding) claim(q *query, taken map[string]int, i int, name string, at sql.Node) {
-	if old, clash := taken[folded(name)]; clash {
-		b.found.add(at, CodeName, "name one of them otherwise with AS", "two columns of the result are named %s%s",
-			q.outputs[old].name, sameButForCase(q.outputs[old].name, name))
+func (n *naming) claim(i int, name string, at sql.Node) {
+	if old, clash := n.taken[folded(name)]; clash {
+		n.b.found.add(at, CodeName, "name one of them otherwise with AS", "two columns of the result are named %s%s",
+			n.q.outputs[old].name, sameButForCase(n.q.outputs[old].name, name))
 		return
 	}
-	taken[folded(name)] = i
-	q.outputs[i].name = name
+	n.taken[folded(name)] = i
+	n.q.outputs[i].name = name
 }
 
 // yield gives output i the name, or that with a number where it is taken.
-func (b *binding) yield(q *query, taken map[string]int, i int, name string) {
+func (n *naming) yield(i int, name string) {
 	free := name
-	for n := 1; ; n++ {
-		if _, clash := taken[folded(free)]; !clash {
+	for k := 1; ; k++ {
+		if _, clash := n.taken[folded(free)]; !clash {
 			break
 		}
-		free = name + "_" + strconv.Itoa(n)
+		free = name + "_" + strconv.Itoa(k)
 	}
-	taken[folded(free)] = i
-	q.outputs[i].name = free
+	n.taken[folded(free)] = i
+	n.q.outputs[i].name = free
 }

@@ -17,6 +17,9 @@ type Options struct {
 	MaxParallelism int
 	// CheckPath, if set, refuses the paths that file tables may not use.
 	CheckPath func(path string) error
+	// OnRowError is "fail", "skip" or "keep", as the job's request says; empty: it does
+	// not. A script that SETs another is refused.
+	OnRowError string
 	// Rewrites leaves rewrites out, for tests.
 	Rewrites Rewrites
 }
@@ -25,9 +28,11 @@ type Options struct {
 type Result struct {
 	Graph    *plan.Graph
 	Settings Settings
-	// Columns are those of the kept result, or of the rows that a sink gets.
-	Columns  []plan.Column
-	Tables   []Table // in the order of their first use: the source, the sink
+	// Columns are those of the kept result, or of the rows that the first sink gets.
+	Columns []plan.Column
+	// Explain: the script says EXPLAIN, and no job is made of it.
+	Explain  bool
+	Tables   []Table // tables and views, as the plan uses them: what is read, in the order of first use; then the sinks
 	Warnings []string
 	// Logical is the logical plan as bound, a node to a line; Rewritten says what
 	// rewriting changed in it.
@@ -35,11 +40,15 @@ type Result struct {
 	Rewritten []string
 }
 
-// A Table is a table's definition: of a Result, as the plan uses it.
+// A Table is the definition of a table or view.
 type Table struct {
-	Name        string
-	SQL         string // the CREATE TABLE, printed canonically
-	Columns     []plan.Column
+	Name    string
+	View    bool   // of a view the fields below Columns say nothing
+	SQL     string // the CREATE TABLE or CREATE VIEW, printed canonically
+	Columns []plan.Column
+	// Computed holds, for each of Columns, the expression that computes it; empty: the
+	// connector reads and writes it.
+	Computed    []string
 	Connector   string
 	Format      string
 	Options     map[string]string // without connector and format
@@ -53,7 +62,7 @@ type Table struct {
 // the catalog's.
 func Plan(text string, catalog Catalog, opts Options) (*Result, error) {
 	found := &problems{src: text}
-	q, result, err := bindScript(text, catalog, opts, found)
+	st, result, err := bindScript(text, catalog, opts, found)
 	if err != nil {
 		return nil, err
 	}
@@ -64,88 +73,119 @@ func Plan(text string, catalog Catalog, opts Options) (*Result, error) {
 	if groups <= 0 {
 		groups = weir.DefaultMaxParallelism
 	}
-	bound := q.statement(nil)
-	bound.settings = result.Settings
-	finishPlan(result, bound, opts.Rewrites, groups)
+	identify(st)
+	result.Logical = explainTree(st)
+	var rewritten *statement
+	rewritten, result.Rewritten = rewrite(st, opts.Rewrites)
+	result.Graph = lower(rewritten, groups)
 	return result, nil
 }
 
-// finishPlan runs the phases behind binding, which refuse nothing.
-func finishPlan(result *Result, bound *statement, without Rewrites, maxParallelism int) {
-	identify(bound)
-	result.Logical = explainTree(bound)
-	for _, t := range bound.targets {
-		result.Columns = planColumns(t.rel.columns())
-	}
-	rewritten, notes := rewrite(bound, without)
-	result.Rewritten = notes
-	result.Graph = lower(rewritten, maxParallelism)
-}
-
 // bindScript runs the phases that can refuse a script.
-func bindScript(text string, catalog Catalog, opts Options, found *problems) (*query, *Result, error) {
+func bindScript(text string, catalog Catalog, opts Options, found *problems) (*statement, *Result, error) {
 	prog := parse(text, found)
-	result := &Result{Settings: bindSettings(prog.sets, found)}
-	ts, err := bindTables(prog, catalog, opts.CheckPath, found)
+	settings := bindSettings(prog.sets, found)
+	agreeOnRowError(settings, prog.sets, opts.OnRowError, found)
+	ns, err := bindNames(prog, catalog, opts, settings["timezone"], found)
 	if err != nil {
 		return nil, nil, err
 	}
-	if prog.job == nil {
-		return nil, nil, found.err()
-	}
-	q, warnings := bind(prog, ts, found)
-	if ts.failed != nil {
-		return nil, nil, ts.failed
+	st, warnings := bind(prog, ns, settings, found)
+	if ns.failed != nil {
+		return nil, nil, ns.failed
 	}
 	if err := found.err(); err != nil {
 		return nil, nil, err
 	}
-	if q == nil {
+	if st == nil {
 		panic(fmt.Sprintf("planner: a query was refused without a reason: %s", text))
 	}
-	result.Warnings = warnings
-	for _, t := range ts.used {
-		result.Tables = append(result.Tables, t.definition())
-	}
-	slices.SortStableFunc(result.Tables, func(a, b Table) int { // the source first
-		return strings.Compare(role(a, q), role(b, q))
-	})
-	return q, result, nil
+	result := &Result{Settings: settings, Explain: st.explain, Warnings: warnings, Tables: ns.tablesOf(st)}
+	result.Columns = planColumns(st.targets[0].rel.columns())
+	return st, result, nil
 }
 
-// role orders the tables of a query.
-func role(t Table, q *query) string {
-	if t.Name == q.source.Name {
-		return "1 source"
+// tablesOf lists what a job uses.
+func (ns *names) tablesOf(st *statement) []Table {
+	var list []Table
+	var used []*table
+	add := func(t *table) {
+		if !slices.Contains(used, t) {
+			used = append(used, t)
+			list = append(list, t.definition())
+		}
 	}
-	return "2 sink"
+	for _, t := range st.targets {
+		eachScan(t.rel, func(s *scan) { add(s.table) })
+	}
+	for _, v := range ns.views {
+		list = append(list, v.definition())
+	}
+	for _, t := range st.targets {
+		if t.sink != nil {
+			add(t.sink)
+		}
+	}
+	return list
 }
 
 func (t *table) definition() Table {
-	return Table{
+	d := Table{
 		Name:        t.Name,
-		SQL:         strings.TrimSuffix(sql.Format(&sql.Script{Statements: []sql.Statement{t.def}}), ";\n"),
-		Columns:     t.Columns,
+		SQL:         formatStatement(t.def),
 		Connector:   t.Connector,
 		Format:      t.Format,
 		Options:     t.Options,
 		Bounded:     t.bounded,
 		FromCatalog: t.fromCatalog,
 	}
+	for _, c := range t.all {
+		d.Columns = append(d.Columns, plan.Column{Name: c.name, Type: c.typ, NotNull: c.notNull})
+		computed := ""
+		if c.computed != nil {
+			computed = sql.FormatExpr(c.computed)
+		}
+		d.Computed = append(d.Computed, computed)
+	}
+	return d
 }
 
-// ParseTable checks a text that is one CREATE TABLE, for the catalog. An *Error says
-// what is wrong. Options.CheckPath applies.
-func ParseTable(text string, opts Options) (*Table, error) {
+func (v *view) definition() Table {
+	return Table{Name: v.name, View: true, SQL: formatStatement(v.def), Columns: v.columns, Computed: make([]string, len(v.columns)), FromCatalog: v.fromCatalog}
+}
+
+func formatStatement(s sql.Statement) string {
+	return strings.TrimSuffix(sql.Format(&sql.Script{Statements: []sql.Statement{s}}), ";\n")
+}
+
+// Define checks a text that is one CREATE TABLE or CREATE VIEW, for the catalog that it
+// will be part of, which may be nil; a view reads what that has. An *Error says what is
+// wrong. Options.CheckPath applies.
+func Define(text string, catalog Catalog, opts Options) (*Table, error) {
 	found := &problems{src: text}
-	t := tableOf(text, found)
-	if t != nil {
-		ts := &tables{check: opts.CheckPath}
-		ts.checkPath(t, t.optionNode("path"), found)
+	ns, err := bindNames(&program{}, catalog, opts, "", found)
+	if err != nil {
+		return nil, err
+	}
+	d := ns.definitionOf(text, found)
+	var definition Table
+	switch {
+	case d == nil:
+	case d.view != nil:
+		b := &binder{names: ns, found: found, scans: map[*table]*scan{}}
+		if q := b.bindView(d.view, d.view.def.Name); q != nil {
+			b.finishView(d.view, q)
+		}
+		definition = d.view.definition()
+	default:
+		ns.checkPath(d.table, d.table.optionNode("path"), found)
+		definition = d.table.definition()
+	}
+	if ns.failed != nil {
+		return nil, ns.failed
 	}
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	definition := t.definition()
 	return &definition, nil
 }

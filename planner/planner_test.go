@@ -38,20 +38,20 @@ func (m memoryCatalog) TableSQL(name string) (string, error) {
 
 // TestScripts runs testdata/{bind,rewrite,lower,refuse}. Commands:
 //
-//	table            a CREATE TABLE that the following commands find in the catalog
+//	table            a CREATE TABLE or CREATE VIEW that the following commands find in the catalog
 //	bind             the query as bound
 //	rewrite          the query before and after; without=… leaves rewrites out
 //	lower [without]  the graph; ids prints the operators' ids too, json the graph itself
 //	plan             settings, columns, tables and warnings
 //	refuse           every problem with place, caret and hint
-//	refuse-table     the same of ParseTable
+//	refuse-table     the same of Define
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		catalog := memoryCatalog{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "table" {
-				table, err := ParseTable(d.Input, Options{})
+				table, err := Define(d.Input, catalog, Options{})
 				if err != nil {
 					return showProblems(err)
 				}
@@ -73,9 +73,9 @@ func runScript(t *testing.T, d *datadriven.TestData, catalog Catalog) string {
 			return showProblems(err)
 		}
 		if d.Cmd == "bind" {
-			return explainQuery(q)
+			return showTree(q)
 		}
-		return showRewritten(q.statement(nil), opts.Rewrites)
+		return showRewritten(q, opts.Rewrites)
 	case "lower", "plan":
 		result, err := Plan(d.Input, catalog, opts)
 		if err != nil {
@@ -90,7 +90,7 @@ func runScript(t *testing.T, d *datadriven.TestData, catalog Catalog) string {
 		_, err := Plan(d.Input, catalog, opts)
 		return showProblems(err)
 	case "refuse-table":
-		_, err := ParseTable(d.Input, opts)
+		_, err := Define(d.Input, catalog, opts)
 		return showProblems(err)
 	}
 	d.Fatalf(t, "unknown command %s", d.Cmd)
@@ -277,10 +277,10 @@ func TestCheckPath(t *testing.T) {
 	t.Parallel()
 	const def = "CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '/etc/x')"
 	opts := Options{CheckPath: func(path string) error { return fmt.Errorf("path %s is outside --files", path) }}
-	_, err := ParseTable(def, opts)
+	_, err := Define(def, nil, opts)
 	want := "line 1, column 85: table t: path /etc/x is outside --files"
 	if err == nil || err.Error() != want {
-		t.Errorf("ParseTable: %v", err)
+		t.Errorf("Define: %v", err)
 	}
 	if _, err = Plan(def+"; SELECT a FROM t", nil, opts); err == nil || err.Error() != want {
 		t.Errorf("Plan: %v", err)

@@ -21,6 +21,8 @@ type scope struct {
 	found  *problems
 	fields []visible // of the relation, by the index of its columns
 	from   string    // the relation in a sentence: "table t"; empty: there is no FROM
+	wild   bool      // what the columns are is not known: something is wrong, and reported
+	items  []item    // of the select list, whose names other clauses do not see
 	groups *grouping // nil: rows, not groups
 	clause string    // where no aggregate may stand: "WHERE", "GROUP BY", "an aggregate"
 	zone   string    // the session's time zone; empty: UTC
@@ -51,7 +53,7 @@ func (s *scope) lookup(name string) int {
 
 // resolve finds the column that a reference means, or -1 after saying why there is none.
 func (s *scope) resolve(e *sql.ColumnRef) int {
-	if !s.checkQualifier(e.Table) {
+	if s.wild || !s.checkQualifier(e.Table) {
 		return -1
 	}
 	fits := func(f visible) bool {
@@ -59,6 +61,7 @@ func (s *scope) resolve(e *sql.ColumnRef) int {
 	}
 	i := slices.IndexFunc(s.fields, fits)
 	switch {
+	case i < 0 && e.Table == nil && s.clause != "" && s.refuseAlias(e):
 	case i < 0 && s.from == "":
 		s.found.add(e, CodeName, "", "there is no column %s: the query has no FROM", e.Name.Name)
 	case i < 0:
@@ -74,7 +77,7 @@ func (s *scope) resolve(e *sql.ColumnRef) int {
 
 // checkQualifier sees that q, which may be nil, names a table of the query.
 func (s *scope) checkQualifier(q *sql.Ident) bool {
-	if q == nil || slices.ContainsFunc(s.fields, func(f visible) bool { return f.table != "" && sameName(f.table, q.Name) }) {
+	if q == nil || s.wild || slices.ContainsFunc(s.fields, func(f visible) bool { return f.table != "" && sameName(f.table, q.Name) }) {
 		return true
 	}
 	hint := ""
@@ -104,12 +107,37 @@ func (s *scope) columnRef(e *sql.ColumnRef) *expr.Expr {
 		if s.groups.wrong {
 			return nil
 		}
-		s.found.add(e, CodeQuery, "add it to GROUP BY, or use COUNT or SUM of it",
-			"column %s is neither in GROUP BY nor in an aggregate", col.name)
+		s.found.add(e, CodeQuery, s.groupHint(e), "column %s is neither in GROUP BY nor in an aggregate", col.name)
 		return nil
 	}
 	if col.typ.Kind == expr.Null {
 		return nil // the table's definition is wrong and has been reported
 	}
 	return &expr.Expr{Op: expr.OpColumn, Type: col.typ, Column: i}
+}
+
+// refuseAlias refuses a name of the select list in a clause that does not see it.
+func (s *scope) refuseAlias(e *sql.ColumnRef) bool {
+	for _, it := range s.items {
+		if it.alias == nil || !sameName(it.alias.Name, e.Name.Name) || s.clause != "WHERE" && s.clause != "HAVING" {
+			continue
+		}
+		hint := "write its expression: " + sql.FormatExpr(it.node)
+		if s.clause == "WHERE" && hasAggregate(it.node) {
+			hint = "choose among the groups with HAVING " + sql.FormatExpr(it.node) + " …"
+		}
+		s.found.add(e, CodeName, hint, "%s is a name of the select list, which %s does not see", e.Name.Name, s.clause)
+		return true
+	}
+	return false
+}
+
+// groupHint says what to write instead of a column that is not grouped by.
+func (s *scope) groupHint(e *sql.ColumnRef) string {
+	for _, it := range s.items {
+		if s.clause == "HAVING" && e.Table == nil && it.alias != nil && sameName(it.alias.Name, e.Name.Name) {
+			return "HAVING sees the column of that name, not the name of the select list: write " + sql.FormatExpr(it.node)
+		}
+	}
+	return "add it to GROUP BY, or write MIN(" + sql.FormatExpr(e) + ")"
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/planner/civil"
 	"weir/planner/sql"
 )
 
@@ -26,8 +27,8 @@ func (s Settings) Section(name string) json.RawMessage {
 			continue
 		}
 		fields[field] = value
-		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
-			fields[field] = n
+		if _, err := strconv.ParseFloat(value, 64); err == nil {
+			fields[field] = json.Number(value)
 		}
 	}
 	if len(fields) == 0 {
@@ -66,6 +67,17 @@ func settings() []setting {
 		{"checkpoint.tolerable_failures", flink + "tolerable-failed-checkpoints", readCount},
 		{"parallelism", "parallelism.default", readParallelism},
 		{"max_parallelism", "pipeline.max-parallelism", readParallelism},
+		{"restart.strategy", "restart-strategy.type", readStrategy},
+		{"restart.initial_backoff", "restart-strategy.exponential-delay.initial-backoff", readDuration},
+		{"restart.max_backoff", "restart-strategy.exponential-delay.max-backoff", readDuration},
+		{"restart.multiplier", "restart-strategy.exponential-delay.backoff-multiplier", readMultiplier},
+		{"restart.reset_after", "restart-strategy.exponential-delay.reset-backoff-threshold", readDuration},
+		{"restart.attempts", "restart-strategy.fixed-delay.attempts", readCount},
+		{"restart.delay", "restart-strategy.fixed-delay.delay", readDuration},
+		{"restart.failures", "restart-strategy.failure-rate.max-failures-per-interval", readCount},
+		{"restart.interval", "restart-strategy.failure-rate.failure-rate-interval", readTimeout},
+		{"timezone", "table.local-time-zone", readZone},
+		{"on_row_error", "", readOnRowError},
 	}
 }
 
@@ -96,6 +108,8 @@ func bindSettings(sets []*sql.Set, found *problems) Settings {
 func findSetting(name string) *setting {
 	older := map[string]string{
 		"table.exec.resource.default-parallelism":                          "parallelism",
+		"restart-strategy":                                                 "restart.strategy",
+		"restart-strategy.failure-rate.delay":                              "restart.delay",
 		"state.checkpoints.num-retained":                                   "checkpoint.num_retained",
 		"execution.checkpointing.externalized-checkpoint-retention-policy": "checkpoint.retention",
 	}
@@ -103,7 +117,7 @@ func findSetting(name string) *setting {
 		name = newer
 	}
 	list := settings()
-	i := slices.IndexFunc(list, func(s setting) bool { return s.name == name || s.alias == name })
+	i := slices.IndexFunc(list, func(s setting) bool { return s.name == name || s.alias == name && name != "" })
 	if i < 0 {
 		return nil
 	}
@@ -112,22 +126,12 @@ func findSetting(name string) *setting {
 
 func refuseSetting(s *sql.Set, found *problems) {
 	name := s.Key.Value
-	first, _, _ := strings.Cut(name, ".")
-	switch {
-	case name == "timezone" || name == "table.local-time-zone":
-		found.add(s.Key, CodeUnsupported, "all times are UTC", "SET '%s' is not supported", name)
-		return
-	case name == "on_row_error":
-		found.add(s.Key, CodeUnsupported, "a row error fails the job", "SET '%s' is not supported", name)
-		return
-	case first == "restart" || first == "restart-strategy":
-		found.add(s.Key, CodeUnsupported, `give "restart" in the job's JSON`, "SET '%s' is not supported", name)
-		return
-	}
 	var names, all []string
 	for _, known := range settings() {
 		names = append(names, known.name)
-		all = append(all, known.name, known.alias)
+		if all = append(all, known.name); known.alias != "" {
+			all = append(all, known.alias)
+		}
 	}
 	found.add(s.Key, CodeOption, hints(suggestion(name, all), "the options are "+strings.Join(names, ", ")), "there is no option '%s'", name)
 }
@@ -238,4 +242,59 @@ func readPositive(v string) (string, error) {
 		return "", fmt.Errorf("'%s' is not a whole number from 1", v)
 	}
 	return strconv.Itoa(n), nil
+}
+
+// readZone reads the name of a time zone as the tz database has it.
+func readZone(v string) (string, error) {
+	name := strings.TrimSpace(v)
+	if name == "" || strings.EqualFold(name, "UTC") || strings.EqualFold(name, "GMT") {
+		return "UTC", nil
+	}
+	if _, err := civil.NewZone(name); err != nil {
+		return "", err
+	}
+	return name, nil
+}
+
+func readStrategy(v string) (string, error) {
+	switch s := strings.ToLower(strings.ReplaceAll(v, "-", "_")); s {
+	case "exponential_delay", "fixed_delay", "failure_rate", "none":
+		return s, nil
+	case "off", "disable":
+		return "none", nil
+	}
+	return "", fmt.Errorf("'%s' is none of exponential_delay, fixed_delay, failure_rate, none", v)
+}
+
+func readMultiplier(v string) (string, error) {
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return "", fmt.Errorf("'%s' is not a number", v)
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64), nil
+}
+
+func readOnRowError(v string) (string, error) {
+	switch s := strings.ToLower(v); s {
+	case "fail", "skip", "keep":
+		return s, nil
+	}
+	return "", fmt.Errorf("'%s' is none of fail, skip, keep", v)
+}
+
+// agreeOnRowError puts what the job's request says beside what the script SETs; where
+// both say something they have to agree.
+func agreeOnRowError(settings Settings, sets []*sql.Set, said string, found *problems) {
+	set, ok := settings["on_row_error"]
+	if said == "" {
+		return
+	}
+	if settings["on_row_error"] = said; !ok || set == said {
+		return
+	}
+	for _, s := range sets {
+		if s.Key.Value == "on_row_error" {
+			found.add(s.Value, CodeOption, "say it once", "on_row_error is '%s' here and '%s' in the job's request", set, said)
+		}
+	}
 }

@@ -10,21 +10,34 @@ import (
 	"weir/planner/sql"
 )
 
-// A table is a CREATE TABLE that has been checked.
+// A table is a CREATE TABLE that has been checked. Its Columns are those that the
+// connector reads and writes.
 type table struct {
 	plan.Table
 	def           *sql.CreateTable
-	bounded       bool    // as a source, it ends
-	rowsPerSecond float64 // as a source; 0: not paced
+	all           []tableColumn // as declared: the Columns, and those that are computed from them
+	bounded       bool          // as a source, it ends
+	rowsPerSecond float64       // as a source; 0: not paced
 	fromCatalog   bool
+}
+
+// A tableColumn is a column as a query sees it.
+type tableColumn struct {
+	column
+	e        *expr.Expr // over the table's Columns
+	computed sql.Expr   // as written; nil: it is stored
 }
 
 // bindTable checks a CREATE TABLE: its columns, its types and its options. It returns
 // a table even where something is wrong, so that more can be found.
-func bindTable(def *sql.CreateTable, found *problems) *table {
+func bindTable(def *sql.CreateTable, zone string, found *problems) *table {
 	t := &table{def: def, Table: plan.Table{Name: def.Name.Name, Columns: []plan.Column{}}}
 	for _, c := range def.Columns {
 		t.addColumn(c, found)
+	}
+	t.compute(zone, found)
+	if len(t.Columns) == 0 && len(t.all) > 0 {
+		found.add(def.Name, CodeQuery, "declare a column with its type", "table %s has computed columns only", t.Name)
 	}
 	if w := def.Watermark; w != nil {
 		found.add(w, CodeUnsupported, "leave it out: windows are not supported yet", "WATERMARK is not supported")
@@ -37,18 +50,56 @@ func bindTable(def *sql.CreateTable, found *problems) *table {
 }
 
 func (t *table) addColumn(c *sql.Column, found *problems) {
-	if i := t.column(c.Name.Name); i >= 0 {
-		found.add(c.Name, CodeName, "", "table %s has two columns named %s%s", t.Name, t.Columns[i].Name, sameButForCase(t.Columns[i].Name, c.Name.Name))
+	if i := slices.IndexFunc(t.all, func(old tableColumn) bool { return sameName(old.name, c.Name.Name) }); i >= 0 {
+		found.add(c.Name, CodeName, "", "table %s has two columns named %s%s", t.Name, t.all[i].name, sameButForCase(t.all[i].name, c.Name.Name))
 		return
 	}
-	col := plan.Column{Name: c.Name.Name, NotNull: c.NotNull}
 	if c.As != nil {
-		found.add(c, CodeUnsupported, "write the expression where you use the column", "the computed column %s is not supported", c.Name.Name)
-		col.Type = expr.Type{Kind: expr.Null}
-	} else {
-		col.Type = bindType(c.Type, found)
+		t.all = append(t.all, tableColumn{column: column{name: c.Name.Name}, computed: c.As})
+		return
 	}
+	col := plan.Column{Name: c.Name.Name, Type: bindType(c.Type, found), NotNull: c.NotNull}
+	e := &expr.Expr{Op: expr.OpColumn, Type: col.Type, Column: len(t.Columns)}
 	t.Columns = append(t.Columns, col)
+	t.all = append(t.all, tableColumn{column: column{col.Name, col.Type, col.NotNull}, e: e})
+}
+
+// compute binds the computed columns over the others.
+func (t *table) compute(zone string, found *problems) {
+	stored := (&scan{table: t, read: allColumns(t)}).columns()
+	s := &scope{found: found, fields: visibleColumns(stored, t.Name), from: "table " + t.Name, clause: "a computed column", zone: zone}
+	for i := range t.all {
+		c := &t.all[i]
+		if c.computed == nil || t.readsComputed(c, found) {
+			continue
+		}
+		if e := s.expr(c.computed); e != nil {
+			c.e = typed(e)
+			c.typ = c.e.Type
+			c.notNull = notNull(e, func(i int) bool { return t.Columns[i].NotNull })
+		}
+	}
+}
+
+// readsComputed refuses a computed column that reads another one.
+func (t *table) readsComputed(c *tableColumn, found *problems) bool {
+	wrong := false
+	eachColumnRef(c.computed, func(ref *sql.ColumnRef) {
+		if i := slices.IndexFunc(t.all, func(other tableColumn) bool { return sameName(other.name, ref.Name.Name) }); i >= 0 && t.all[i].computed != nil {
+			found.add(ref, CodeQuery, "write its expression: "+sql.FormatExpr(t.all[i].computed), "the computed column %s reads the computed column %s", c.name, t.all[i].name)
+			wrong = true
+		}
+	})
+	return wrong
+}
+
+func eachColumnRef(e sql.Expr, f func(ref *sql.ColumnRef)) {
+	if ref, ok := e.(*sql.ColumnRef); ok {
+		f(ref)
+	}
+	for _, x := range operands(e) {
+		eachColumnRef(x, f)
+	}
 }
 
 func sameButForCase(a, b string) string {
@@ -76,74 +127,3 @@ func sameName(a, b string) bool { return folded(a) == folded(b) }
 
 // folded is the form in which names are compared.
 func folded(name string) string { return strings.ToLower(name) }
-
-// bindType gives the meaning of a type's name, or the type of NULL, which fits
-// everywhere, after saying what is wrong with it.
-func bindType(t *sql.TypeName, found *problems) expr.Type {
-	plainKinds := map[string]expr.Kind{
-		"BOOLEAN": expr.Boolean, "INT": expr.Int, "INTEGER": expr.Int, "BIGINT": expr.BigInt, "DOUBLE": expr.Double,
-		"STRING": expr.String, "VARCHAR": expr.String, "TEXT": expr.String,
-	}
-	if kind, ok := plainKinds[t.Name]; ok {
-		if len(t.Args) > 0 {
-			hint := "write " + t.Name
-			if kind == expr.String {
-				hint = "write STRING: a string has any length"
-			}
-			found.add(t, CodeUnsupported, hint, "the type %s is not supported", t)
-		}
-		return expr.Type{Kind: kind}
-	}
-	switch t.Name {
-	case "TIMESTAMP_LTZ":
-		return timestampType(t, found)
-	case "DECIMAL", "NUMERIC":
-		return decimalType(t, found)
-	}
-	refuseType(t, found)
-	return expr.Type{Kind: expr.Null}
-}
-
-func timestampType(t *sql.TypeName, found *problems) expr.Type {
-	precision := 6
-	if len(t.Args) > 0 {
-		precision = t.Args[0]
-	}
-	if precision > 6 || len(t.Args) > 1 {
-		found.add(t, CodeUnsupported, "write TIMESTAMP_LTZ(6), which is in microseconds", "the type %s is not supported", t)
-		precision = 6
-	}
-	return expr.Type{Kind: expr.TimestampLTZ, Precision: precision}
-}
-
-func decimalType(t *sql.TypeName, found *problems) expr.Type {
-	if len(t.Args) == 0 || len(t.Args) > 2 || t.Args[0] != 38 || len(t.Args) == 2 && t.Args[1] > 38 {
-		found.add(t, CodeUnsupported, "write DECIMAL(38, s), the type of sums", "the type %s is not supported", t)
-		return expr.Type{Kind: expr.Null}
-	}
-	if len(t.Args) == 1 {
-		return expr.DecimalType(0)
-	}
-	return expr.DecimalType(t.Args[1])
-}
-
-func refuseType(t *sql.TypeName, found *problems) {
-	instead := map[string]string{
-		"TINYINT": "INT", "SMALLINT": "INT", "INT2": "INT", "INT4": "INT", "INT8": "BIGINT", "LONG": "BIGINT", "BOOL": "BOOLEAN",
-		"FLOAT": "DOUBLE", "REAL": "DOUBLE", "FLOAT8": "DOUBLE", "CHAR": "STRING", "CHARACTER": "STRING", "UUID": "STRING", "JSON": "STRING",
-		"TIMESTAMP": "TIMESTAMP_LTZ", "TIMESTAMPTZ": "TIMESTAMP_LTZ", "DATETIME": "TIMESTAMP_LTZ",
-		"DATE": "", "TIME": "", "TIMETZ": "", "TIME_LTZ": "", "BYTES": "", "BINARY": "", "VARBINARY": "", "BLOB": "", "INTERVAL": "",
-		"ARRAY": "", "MAP": "", "ROW": "", "MULTISET": "", "RAW": "", "JSONB": "",
-	}
-	use, known := instead[t.Name]
-	if !known {
-		names := []string{"BOOLEAN", "INT", "BIGINT", "DOUBLE", "DECIMAL", "STRING", "TIMESTAMP_LTZ", "INTEGER", "VARCHAR", "TEXT"}
-		found.add(t, CodeType, hints(suggestion(t.Name, names), "the types are BOOLEAN, INT, BIGINT, DOUBLE, STRING and TIMESTAMP_LTZ"), "unknown type %s", t.Name)
-		return
-	}
-	hint := ""
-	if use != "" {
-		hint = "write " + use
-	}
-	found.add(t, CodeUnsupported, hint, "the type %s is not supported", t)
-}

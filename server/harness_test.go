@@ -40,6 +40,7 @@ type fake struct {
 	cancel  func(id weir.CheckpointID) (checkpoint.Record, error)
 	results func(q job.ResultQuery) (*job.ResultPage, error)
 	changes func(ctx context.Context, cursor string) (*job.ChangePage, error)
+	rejects func(limit int, cursor string) (*job.RejectPage, error)
 	workers []job.Worker
 	rates   job.Rates
 }
@@ -77,6 +78,13 @@ func (f *fake) Changes(ctx context.Context, idOrName, cursor string) (*job.Chang
 		return f.Service.Changes(ctx, idOrName, cursor)
 	}
 	return f.changes(ctx, cursor)
+}
+
+func (f *fake) Rejects(ctx context.Context, idOrName string, limit int, cursor string) (*job.RejectPage, error) {
+	if f.rejects == nil {
+		return f.Service.Rejects(ctx, idOrName, limit, cursor)
+	}
+	return f.rejects(limit, cursor)
 }
 
 func (f *fake) Workers(context.Context) ([]job.Worker, error) { return f.workers, nil }

@@ -36,7 +36,8 @@ type JobRequest struct {
 	MaxParallelism int            `json:"max_parallelism,omitempty" validate:"omitempty,min=1,max=32768"`
 	Checkpoint     checkpointJSON `json:"checkpoint,omitempty,omitzero"`
 	Restart        restartJSON    `json:"restart,omitempty,omitzero"`
-	OnRowError     string         `json:"on_row_error,omitempty" enums:"fail"`
+	// What becomes of a row at fault: it fails the job, is skipped and counted, or is kept too.
+	OnRowError string `json:"on_row_error,omitempty" enums:"fail,skip,keep"`
 	// savepoint:NAME or checkpoint:JOB/7.
 	RestoreFrom          string `json:"restore_from,omitempty" example:"savepoint:before-release"`
 	AllowDuplicateOutput bool   `json:"allow_duplicate_output,omitempty"`
@@ -87,6 +88,7 @@ type Job struct {
 	HasResult      bool           `json:"has_result"`
 	RowsIn         int64          `json:"rows_in"`
 	RowsOut        int64          `json:"rows_out"`
+	RowsRejected   int64          `json:"rows_rejected"` // since the job began: see on_row_error
 	CreatedAt      time.Time      `json:"created_at"`
 	StartedAt      *time.Time     `json:"started_at,omitempty"`
 	EndedAt        *time.Time     `json:"ended_at,omitempty"`
@@ -137,7 +139,7 @@ func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 		CreatedAt: j.CreatedAt.UTC(), StartedAt: optional(j.StartedAt), EndedAt: optional(j.EndedAt), Failure: viewFailure(j.Failure),
 	}
 	if rates, err := s.deps.Service.Rates(ctx, string(j.ID)); err == nil {
-		v.RowsIn, v.RowsOut = rates.RowsIn, rates.RowsOut
+		v.RowsIn, v.RowsOut, v.RowsRejected = rates.RowsIn, rates.RowsOut, rates.RowsRejected
 	}
 	last, err := s.deps.History.Checkpoints(ctx, j.ID, 0, []checkpoint.Status{checkpoint.StatusCompleted}, 1)
 	if err == nil && len(last) > 0 {
@@ -188,12 +190,17 @@ func (s *Server) createJob(c echo.Context) error {
 		return refuse(http.StatusBadRequest, "", Fault{Field: "Idempotency-Key", Message: "is longer than 255 characters"})
 	}
 	ctx := c.Request().Context()
-	planned, err := planner.Plan(req.SQL, catalog{ctx, s.deps.Tables}, planner.Options{MaxParallelism: req.MaxParallelism, CheckPath: s.opts.CheckPath})
+	planned, err := planner.Plan(req.SQL, catalog{ctx, s.deps.Tables}, planner.Options{
+		MaxParallelism: req.MaxParallelism, CheckPath: s.opts.CheckPath, OnRowError: req.OnRowError,
+	})
 	if err != nil {
 		return err
 	}
+	if planned.Explain {
+		return refuse(http.StatusUnprocessableEntity, "EXPLAIN does not run; POST /v1/plan shows what it asks for")
+	}
 	spec := job.Spec{
-		Name: req.Name, SQL: req.SQL, Graph: *planned.Graph, Parallelism: req.Parallelism, Restart: req.Restart.RawMessage, OnRowError: req.OnRowError,
+		Name: req.Name, SQL: req.SQL, Graph: *planned.Graph, Parallelism: req.Parallelism, OnRowError: planned.Settings["on_row_error"],
 		RestoreFrom: req.RestoreFrom, AllowDuplicateOutput: req.AllowDuplicateOutput, IdempotencyKey: key,
 	}
 	if req.MaxParallelism > 0 {
@@ -205,8 +212,14 @@ func (s *Server) createJob(c echo.Context) error {
 		}
 		spec.Parallelism = n
 	}
-	if spec.Checkpoint, err = checkpointOptions(planned.Settings.Section("checkpoint"), req.Checkpoint.RawMessage); err != nil {
+	if spec.Checkpoint, err = joinOptions("checkpoint", planned.Settings.Section("checkpoint"), req.Checkpoint.RawMessage, sameCheckpoint); err != nil {
 		return err
+	}
+	spec.Restart = req.Restart.RawMessage
+	if set := planned.Settings.Section("restart"); set != nil {
+		if spec.Restart, err = joinOptions("restart", set, spec.Restart, sameRestart); err != nil {
+			return err
+		}
 	}
 	j, err := s.deps.Service.Submit(ctx, spec)
 	if err != nil {
@@ -219,9 +232,9 @@ func (s *Server) createJob(c echo.Context) error {
 	return c.JSON(http.StatusCreated, s.viewJob(c, j))
 }
 
-// checkpointOptions joins what the script SETs with what the request says; where both
-// name an option they have to agree.
-func checkpointOptions(set, said json.RawMessage) (json.RawMessage, error) {
+// joinOptions joins what the script SETs of a section with what the request says; where
+// both name an option they have to agree.
+func joinOptions(section string, set, said json.RawMessage, same func(name string, a, b json.RawMessage) bool) (json.RawMessage, error) {
 	if len(said) == 0 {
 		return set, nil
 	}
@@ -233,12 +246,12 @@ func checkpointOptions(set, said json.RawMessage) (json.RawMessage, error) {
 	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(said, &fields) != nil {
-		return nil, refuse(http.StatusBadRequest, "", Fault{Field: "checkpoint", Message: "is " + shown(string(said)) + ": give an object"})
+		return nil, refuse(http.StatusBadRequest, "", Fault{Field: section, Message: "is " + shown(string(said)) + ": give an object"})
 	}
 	var faults []Fault
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if old, ok := both[name]; ok && !sameOption(name, old, fields[name]) {
-			faults = append(faults, Fault{Field: "checkpoint." + name, Message: "is " + string(fields[name]) + " here and " + string(old) + " in the script's SET: say it once"})
+		if old, ok := both[name]; ok && !same(name, old, fields[name]) {
+			faults = append(faults, Fault{Field: section + "." + name, Message: "is " + string(fields[name]) + " here and " + string(old) + " in the script's SET: say it once"})
 		}
 		both[name] = fields[name]
 	}
@@ -248,9 +261,20 @@ func checkpointOptions(set, said json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(both)
 }
 
-// sameOption reports whether two values of a checkpoint option mean the same ("1s",
+// sameRestart reports whether two values of a restart option mean the same.
+func sameRestart(_ string, a, b json.RawMessage) bool {
+	var x, y string
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return string(a) == string(b) // numbers
+	}
+	d, errX := time.ParseDuration(x)
+	e, errY := time.ParseDuration(y)
+	return x == y || errX == nil && errY == nil && d == e
+}
+
+// sameCheckpoint reports whether two values of a checkpoint option mean the same ("1s",
 // "1000ms"). One that is wrong is not judged here: the options' own check names it.
-func sameOption(name string, a, b json.RawMessage) bool {
+func sameCheckpoint(name string, a, b json.RawMessage) bool {
 	parse := func(v json.RawMessage) (checkpoint.Options, error) {
 		object, err := json.Marshal(map[string]json.RawMessage{name: v})
 		if err != nil {
@@ -328,7 +352,11 @@ func (s *Server) getJob(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, s.viewJob(c, j))
+	v := s.viewJob(c, j)
+	if v.RowsRejected == 0 && j.OnRowError != "fail" {
+		v.RowsRejected = s.rejectedRows(c, j)
+	}
+	return c.JSON(http.StatusOK, v)
 }
 
 // deleteJob deletes a job that has ended.

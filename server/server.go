@@ -46,6 +46,7 @@ type Reads interface {
 	Rates(ctx context.Context, idOrName string) (job.Rates, error)
 	Results(ctx context.Context, idOrName string, q job.ResultQuery) (*job.ResultPage, error)
 	Changes(ctx context.Context, idOrName, cursor string) (*job.ChangePage, error)
+	Rejects(ctx context.Context, idOrName string, limit int, cursor string) (*job.RejectPage, error)
 	Workers(ctx context.Context) ([]job.Worker, error)
 }
 
@@ -158,6 +159,7 @@ func (s *Server) routes(e *echo.Echo) {
 	get("/v1/jobs/:job/events", s.listEvents)
 	get("/v1/jobs/:job/attempts", s.listAttempts)
 	get("/v1/jobs/:job/results", s.getResults)
+	get("/v1/jobs/:job/rejects", s.getRejects)
 
 	e.POST("/v1/jobs/:job/checkpoints", s.triggerCheckpoint)
 	get("/v1/jobs/:job/checkpoints", s.listCheckpoints)

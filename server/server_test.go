@@ -19,6 +19,7 @@ import (
 
 	"weir"
 	"weir/checkpoint"
+	"weir/exec/deploy"
 	"weir/planner/expr"
 	"weir/planner/plan"
 	"weir/server"
@@ -183,6 +184,48 @@ func TestPanicShowsNothing(t *testing.T) {
 	if log := a.log.String(); !strings.Contains(log, "secret of line 7") || !strings.Contains(log, "results") {
 		t.Fatalf("the log does not show it: %s", log)
 	}
+}
+
+// TestRejects: M15: a skipped row is shown with its place, its reason and its text, and
+// counted in the job.
+func TestRejects(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.newJob(t, "a")
+	p := call[server.Problem](t, a, "GET", "/v1/jobs/a/rejects", nil, 409)
+	if !strings.Contains(p.Detail, "on_row_error is fail") {
+		t.Errorf("detail: %s", p.Detail)
+	}
+	a.fake.rejects = func(limit int, cursor string) (*job.RejectPage, error) {
+		if limit != 2 || cursor != "c" {
+			return nil, fmt.Errorf("%w: limit %d, cursor %q", weir.ErrInvalid, limit, cursor)
+		}
+		return &job.RejectPage{
+			Counts: []deploy.Count{{Table: "s", Rows: 9}},
+			Rows: []json.RawMessage{
+				json.RawMessage(`{"table":"s","path":"in/2.csv","line":7,"offset":0,"column":"v","reason":"\"<b>\" is not a BIGINT","raw":"<b>"}`),
+				json.RawMessage(`{"table":"s","path":"in/2.csv","line":9,"offset":33,"reason":"not valid UTF-8","raw_base64":"/w=="}`),
+			},
+			AsOf: job.AsOf{Live: true}, Next: "d",
+		}, nil
+	}
+	got := call[server.Rejects](t, a, "GET", "/v1/jobs/a/rejects?limit=2&cursor=c", nil, 200)
+	first, at, text := int64(0), int64(33), "<b>"
+	want := server.Rejects{
+		Counts: []server.RejectCount{{Table: "s", Rows: 9}}, AsOf: server.AsOf{Live: true}, Next: "d",
+		Rows: []server.Reject{
+			{Table: "s", Path: "in/2.csv", Line: 7, Offset: &first, Column: "v", Reason: `"<b>" is not a BIGINT`, Raw: &text},
+			{Table: "s", Path: "in/2.csv", Line: 9, Offset: &at, Reason: "not valid UTF-8", RawBase64: "/w=="},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	a.fake.rates = job.Rates{Chains: []job.ChainRates{}, RowsRejected: 9}
+	if j := call[server.Job](t, a, "GET", "/v1/jobs/a", nil, 200); j.RowsRejected != 9 {
+		t.Errorf("the job: %+v", j)
+	}
+	call[server.Problem](t, a, "GET", "/v1/jobs/a/rejects?limit=0", nil, 400)
 }
 
 func TestResults(t *testing.T) {

@@ -67,10 +67,11 @@ func viewTable(t weir.Table) (Table, error) {
 	return v, nil
 }
 
-// NewTable makes the catalog's entry of a text that is one CREATE TABLE. What is wrong
-// with it is a *planner.Error.
-func NewTable(sql string, created time.Time, checkPath func(string) error) (weir.Table, error) {
-	t, err := planner.ParseTable(sql, planner.Options{CheckPath: checkPath})
+// NewTable makes the catalog's entry of a text that is one CREATE TABLE or CREATE VIEW;
+// a view reads what is in the catalog, which may be nil. What is wrong with the text is a
+// *planner.Error.
+func NewTable(sql string, created time.Time, in planner.Catalog, checkPath func(string) error) (weir.Table, error) {
+	t, err := planner.Define(sql, in, planner.Options{CheckPath: checkPath})
 	if err != nil {
 		return weir.Table{}, err
 	}
@@ -99,7 +100,7 @@ func (s *Server) createTable(c echo.Context) error {
 	if err := s.decode(c, query(c), &req); err != nil {
 		return err
 	}
-	t, err := NewTable(req.SQL, time.Now(), s.opts.CheckPath)
+	t, err := NewTable(req.SQL, time.Now(), catalog{c.Request().Context(), s.deps.Tables}, s.opts.CheckPath)
 	if err != nil {
 		return err
 	}

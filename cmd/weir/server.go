@@ -204,7 +204,7 @@ func openServer(ctx context.Context, conf serverConfig, log *slog.Logger) (*cont
 }
 
 func createDemo(ctx context.Context, store *metastore.Store) error {
-	t, err := server.NewTable(demoTable, time.Now(), nil)
+	t, err := server.NewTable(demoTable, time.Now(), nil, nil)
 	if err != nil {
 		return fmt.Errorf("demo table: %w", err)
 	}

@@ -205,3 +205,30 @@ func div3by2(u2, u1, u0, d1, d0 uint64) (q, r1, r0 uint64) {
 		q--
 	}
 }
+
+// QuoFloat64 returns the double nearest to the exact a / n, halves to even; n > 0.
+func (a Int128) QuoFloat64(n int64) float64 {
+	if x, ok := a.Int64(); ok && x > -1<<53 && x < 1<<53 && n < 1<<53 {
+		return float64(x) / float64(n) // both exact: one rounding
+	}
+	u := a.abs()
+	q, rem := div256([4]uint64{2: u.lo, 3: u.hi}, uint128{0, uint64(n)}) // |a| × 2^128 / n
+	top := 3
+	for q[top] == 0 { // |a| ≥ 1 and n < 2^63: q ≥ 2^65
+		top--
+	}
+	shift := bits.LeadingZeros64(q[top])
+	head := q[top]<<shift | q[top-1]>>1>>(63-shift)
+	rest := rem.hi | rem.lo | q[top-1]<<shift
+	for _, limb := range q[:top-1] {
+		rest |= limb
+	}
+	if rest != 0 {
+		head |= 1 // 64 bits are 11 more than a double's: the last one breaks ties
+	}
+	f := math.Ldexp(float64(head), 64*top-shift-128)
+	if a.Hi < 0 {
+		return -f
+	}
+	return f
+}

@@ -61,7 +61,7 @@ func messages() map[string]deploy.Message {
 				Input:    []plan.Column{{Name: "k", NotNull: true}}, MaxParallelism: 8, Handles: []checkpoint.Handle{handle},
 			},
 		},
-		"page":    deploy.Page{Header: head, Rows: []json.RawMessage{row}, Next: []byte{3}, Total: 12},
+		"page":    deploy.Page{Header: head, Rows: []json.RawMessage{row}, Next: []byte{3}, Total: 12, Counts: []deploy.Count{{Table: "r", Rows: 12}}},
 		"changes": deploy.Changes{Header: head, Job: job, Attempt: attempt, Parts: placed, Since: []uint64{1 << 40}, Limit: 100},
 		"changes_page": deploy.ChangesPage{
 			Header: head, Rows: []deploy.Change{{Op: "-U", Row: row}}, Since: []uint64{1<<40 + 1}, Full: true, More: true,
@@ -70,7 +70,7 @@ func messages() map[string]deploy.Message {
 		"read": deploy.Read{Header: head, Job: job, Attempt: attempt, Tasks: []weir.TaskID{task}, Query: query, Changes: true, Since: []uint64{7}},
 		"parts": deploy.Parts{Header: head, Parts: []deploy.Part{{
 			Task: task, Rows: []deploy.Row{{Op: "+I", Row: row, Sort: []byte{9}}}, Total: 1, Version: 8,
-			Full: true, More: true,
+			Full: true, More: true, Counts: []deploy.Count{{Table: "r", Rows: 1}},
 		}}},
 		"report_ack": with(func(r *deploy.Report) {
 			r.Ack = &checkpoint.Ack{
@@ -86,7 +86,7 @@ func messages() map[string]deploy.Message {
 			Header: head, Worker: "w1", Incarnation: "00ff", PID: 42, Host: "h", Slots: 4, UsedSlots: 1, Leaving: true,
 			Attempts: []deploy.Running{{Job: job, Attempt: attempt, Tasks: []deploy.TaskStats{{
 				Task: task, RowsIn: 5, RowsOut: 4, Busy: 0.5, Blocked: 0.25,
-				Ended: true, Watermark: 1000, State: 77,
+				Ended: true, Watermark: 1000, State: 77, Rejected: 3,
 			}}}},
 		},
 	}

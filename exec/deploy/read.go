@@ -8,13 +8,14 @@ import (
 	"weir/planner/plan"
 )
 
-// A Results asks a worker for one page of a job's result table. The worker gathers
+// A Results asks a worker for one page of a job's result table, or of the rows that it
+// rejected, ordered by table, path and offset. The worker gathers
 // it: from its own tasks, from those of other workers by Read, or from a snapshot.
 type Results struct {
 	Header
 	Job     weir.JobID     `json:"job"`
 	Attempt weir.AttemptID `json:"attempt"`
-	// Parts are the tasks of the result operator; empty with Snapshot.
+	// Parts are the tasks of the operator; empty with Snapshot.
 	Parts    []Placed  `json:"parts,omitempty"`
 	Snapshot *Snapshot `json:"snapshot,omitempty"`
 	Query    Query     `json:"query"`
@@ -36,7 +37,7 @@ type Order struct {
 	Desc   bool   `json:"desc,omitempty"`
 }
 
-// A Snapshot is the state of a result operator in a checkpoint.
+// A Snapshot is the state of a result or rejects operator in a checkpoint.
 type Snapshot struct {
 	Operator       plan.Operator       `json:"operator"`
 	Input          []plan.Column       `json:"input"` // the schema of its input
@@ -51,6 +52,14 @@ type Page struct {
 	// Next is the After of the next page; empty: there is none.
 	Next  []byte `json:"next,omitempty"`
 	Total int64  `json:"total"` // rows of the whole table
+	// Counts are, of rejected rows, how many there are of each table, by its name.
+	Counts []Count `json:"counts,omitempty"`
+}
+
+// A Count is the number of rows that were rejected of a table.
+type Count struct {
+	Table string `json:"table"`
+	Rows  int64  `json:"rows"`
 }
 
 // A Changes asks a worker for what changed in a job's result table since it was asked
@@ -109,6 +118,7 @@ type Part struct {
 	Version uint64      `json:"version"`
 	Full    bool        `json:"full,omitempty"`
 	More    bool        `json:"more,omitempty"`
+	Counts  []Count     `json:"counts,omitempty"`
 }
 
 // A Row is a row of a part; rows of all parts are ordered by the bytes of Sort.

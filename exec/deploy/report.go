@@ -70,4 +70,6 @@ type TaskStats struct {
 	// Watermark is event time in microseconds since 1970; 0: none.
 	Watermark int64 `json:"watermark,omitempty"`
 	State     int64 `json:"state_bytes,omitempty"`
+	// Rejected is how many rows a task of rejects counts, restored ones included.
+	Rejected int64 `json:"rejected,omitempty"`
 }

@@ -15,7 +15,7 @@ type compileFunc func(e *expr.Expr, args []node, env Env) (node, error)
 // functionNamed is the list of functions, in plain sight: by families, each of which
 // lists its own.
 func functionNamed(name string) compileFunc {
-	for _, family := range [...]func(string) compileFunc{textFunction, numberFunction, timeFunction} {
+	for _, family := range [...]func(name string) compileFunc{textFunction, searchFunction, patternFunction} {
 		if f := family(name); f != nil {
 			return f
 		}
@@ -38,14 +38,16 @@ type verdict string
 const absent verdict = "NULL"
 
 // A kernel computes the given rows of out, which is resized and holds their NULLs, from
-// the arguments: rows ascend, are selected and not NULL in any argument; nil means all of
-// them. It stops at the first row whose verdict is a failure. The loops fill and write
+// the arguments: rows ascend, are selected and not NULL in any argument (of a call that is
+// strict); nil means all of them. It stops at the first row whose verdict is a failure. The loops fill and write
 // make one out of a function of a row.
 type kernel func(out *batch.Vector, args []*batch.Vector, rows []int32) (row int, v verdict)
 
-// A call node is a strict function: NULL where an argument is.
+// A call node is a function that is NULL where one of its first arguments, or as a rule
+// any, is.
 type call struct {
 	args    []node
+	strict  int // the arguments that make it NULL
 	kernel  kernel
 	text    string
 	vectors []*batch.Vector
@@ -55,7 +57,7 @@ type call struct {
 
 // newCall returns the node of a strict function.
 func newCall(e *expr.Expr, args []node, k kernel) *call {
-	n := &call{args: args, kernel: k, text: describe(e), vectors: make([]*batch.Vector, len(args))}
+	n := &call{args: args, strict: len(args), kernel: k, text: describe(e), vectors: make([]*batch.Vector, len(args))}
 	n.out.Physical = Physical(e.Type)
 	return n
 }
@@ -67,6 +69,34 @@ func strictly(k kernel, kinds ...expr.Kind) compileFunc {
 			return nil, err
 		}
 		return newCall(e, args, k), nil
+	}
+}
+
+// anyOf is the entry of a function with several signatures.
+func anyOf(signatures ...compileFunc) compileFunc {
+	return func(e *expr.Expr, args []node, env Env) (n node, err error) {
+		for _, f := range signatures {
+			if n, err = f(e, args, env); err == nil {
+				break
+			}
+		}
+		return n, err
+	}
+}
+
+// withDefault is the entry of a function whose n-th and last argument may be left out.
+func withDefault(n int, value *expr.Expr, f compileFunc) compileFunc {
+	return func(e *expr.Expr, args []node, env Env) (node, error) {
+		if len(args) == n-1 {
+			c, err := compileLiteral(value)
+			if err != nil {
+				return nil, err
+			}
+			whole := *e
+			whole.Args = append(slices.Clone(e.Args), value)
+			e, args = &whole, append(slices.Clone(args), c)
+		}
+		return f(e, args, env)
 	}
 }
 
@@ -92,7 +122,7 @@ func (n *call) eval(b *batch.Batch, rows []int32) (*batch.Vector, error) {
 		n.vectors[i] = v
 	}
 	n.out.Resize(b.Len)
-	meetAll(&n.out, n.vectors, b.Len)
+	meetAll(&n.out, n.vectors[:n.strict], b.Len)
 	if n.out.Valid != nil {
 		n.live = notNull(&n.out, b.Len, rows, n.live[:0])
 		rows = n.live
@@ -173,16 +203,15 @@ func write(out *batch.Vector, rows []int32, f func(dst []byte, row int) ([]byte,
 			offsets[next+1] = int32(from)
 		}
 		var v verdict
-		if dst, v = f(dst, row); v != "" || len(dst)-from > maxString || len(dst) > math.MaxInt32 {
-			if v == "" {
-				v = tooLong
-			}
-			if v != absent {
-				out.Bytes = dst
-				return row, v
-			}
+		if dst, v = f(dst, row); v == "" {
+			v = checkLength(from, len(dst))
+		}
+		if v == absent {
 			setNull(out, size, row)
 			dst = dst[:from]
+		} else if v != "" {
+			out.Bytes = dst
+			return row, v
 		}
 		offsets[row+1] = int32(len(dst))
 		next = row + 1
@@ -195,3 +224,13 @@ func write(out *batch.Vector, rows []int32, f func(dst []byte, row int) ([]byte,
 }
 
 const tooLong verdict = "a string longer than 1 MiB"
+
+func checkLength(from, to int) verdict {
+	switch {
+	case to-from > maxString:
+		return tooLong
+	case to > math.MaxInt32:
+		return "the strings of a batch are longer than 2 GiB"
+	}
+	return ""
+}

@@ -68,6 +68,8 @@ func compile(e *expr.Expr, env Env) (node, error) {
 		return compileConnective(e, args)
 	case expr.OpIsNull, expr.OpIsNotNull:
 		return &isNull{arg: args[0], negated: e.Op == expr.OpIsNotNull}, nil
+	case expr.OpCast, expr.OpTryCast:
+		return compileCast(e, args[0])
 	case expr.OpDistinct, expr.OpNotDistinct:
 		return compileDistinct(e, args[0], args[1])
 	case expr.OpCase:

@@ -298,10 +298,10 @@ func (r *attack) answerLines() (string, error) {
 			}
 		}
 	}
+	if r.answer.wrong != nil {
+		return "", r.answer.wrong
+	}
 	for row, n := range r.answer.counts {
-		if n < 0 {
-			return "", fmt.Errorf("row taken back more often than given: %s", row)
-		}
 		for range n {
 			list = append(list, row)
 		}
@@ -310,10 +310,11 @@ func (r *attack) answerLines() (string, error) {
 	return strings.Join(list, ""), nil
 }
 
-// changes adds up a changelog.
+// changes adds up a changelog, and sees that it is one.
 type changes struct {
 	counts map[string]int
 	refuse error
+	wrong  error // the first thing that no changelog does
 }
 
 // Emit implements exec.Collector.
@@ -321,6 +322,7 @@ func (c *changes) Emit(b *batch.Batch) error {
 	if c.refuse != nil {
 		return c.refuse
 	}
+	before := ""
 	for _, line := range strings.SplitAfter(b.String(), "\n") {
 		kind, row, ok := strings.Cut(line, " ")
 		if !ok {
@@ -328,9 +330,13 @@ func (c *changes) Emit(b *batch.Batch) error {
 		}
 		if kind == "+I" || kind == "+U" {
 			c.counts[row]++
-		} else {
-			c.counts[row]--
+		} else if c.counts[row]--; c.counts[row] < 0 && c.wrong == nil {
+			c.wrong = fmt.Errorf("row taken back that is not there: %s", row)
 		}
+		if kind == "+U" && before == "-U "+row && c.wrong == nil {
+			c.wrong = fmt.Errorf("a change that changes nothing: %s", row)
+		}
+		before = line
 	}
 	return nil
 }

@@ -2,24 +2,32 @@ package op
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 
+	"weir"
 	"weir/exec"
 	"weir/exec/batch"
+	"weir/exec/eval"
 	"weir/planner/expr"
 	"weir/planner/plan"
 )
 
-// An accKind says how an accumulator counts.
+// An accKind says how an accumulator counts and what its words are.
 type accKind uint8
 
 const (
-	countRows   accKind = iota // 1 word: n
-	countValues                // 1 word: n
-	sumInts                    // 3 words: low, high, seen; the argument lies in Ints
-	sumDecimals                // 3 words: low, high, seen
-	sumDoubles                 // 6 words: sum, compensation, values, NaNs, +Infs, -Infs
+	countRows    accKind = iota // 1 word: n
+	countValues                 // 1 word: n
+	sumInts                     // 3 words: low, high, values (seen: 1, unless counted); the argument lies in Ints
+	sumDecimals                 // 3 words, the same
+	sumDoubles                  // 6 words: sum, compensation, values, NaNs, +Infs, -Infs
+	leastInts                   // 2 words: value, seen
+	leastBools                  // 2 words, the same: FALSE is 0
+	leastFloats                 // 2 words, the same: the value by its order
+	leastDecimal                // 3 words: low, high, seen
+	leastStrings                // 2 words: seen, the local phase's place; the value is a part of the group's bytes
+	truths                      // 2 words: trues, falses
+	sketches                    // 2 words: estimate, changed; in the local phase its place. The sketch is a part of the group's bytes
 )
 
 // An accumulator is one aggregate of a grouping: where its argument and its words lie.
@@ -27,36 +35,84 @@ type accumulator struct {
 	kind accKind
 	arg  int // the input's column: the argument, or the first partial column
 	word int // its first word among those of a group
+	part int // its byte string among those of a group; -1: none
 	typ  expr.Type
 	text string
 
+	flip    int64 // all ones for MAX, the least of the values turned round; else 0
+	average bool  // the sum is divided by the number of values
+	counted bool  // a sum counts its values; else it knows only whether there was one
+	or      bool  // BOOL_OR
+	values  int   // the table of values that feeds it (DISTINCT, MIN and MAX of changing rows); -1: rows do
+	// canonical: a least -0 is 0, because it was looked up as one.
+	canonical bool
+
 	top, bottom batch.Int128 // a DECIMAL result lies between them
+	up          batch.Int128 // what takes a DECIMAL sum to the average's scale
 }
 
-// accumulators lays out the aggregates of a grouping; words is the size of a group.
-func accumulators(spec *plan.AggregateSpec) (accs []accumulator, words int, err error) {
+// newAccumulator makes the accumulator of an aggregate; its words and parts are not yet
+// laid out.
+func newAccumulator(g expr.Aggregate, changing bool) (accumulator, error) {
+	a := accumulator{arg: g.Arg, part: -1, values: -1, typ: g.Type, text: g.Text, counted: changing, canonical: changing}
+	physical := eval.Physical(g.ArgType)
+	known := true
+	switch g.Func {
+	case expr.CountStar:
+		a.kind = countRows
+	case expr.Count:
+		a.kind = countValues
+	case expr.Sum, expr.Avg:
+		a.kind, known = map[batch.Physical]accKind{batch.Ints: sumInts, batch.Decimals: sumDecimals, batch.Floats: sumDoubles}[physical]
+		a.average = g.Func == expr.Avg
+		a.counted = a.counted || a.average
+	case expr.Min, expr.Max:
+		a.kind, known = map[batch.Physical]accKind{
+			batch.Bools: leastBools, batch.Ints: leastInts, batch.Floats: leastFloats, batch.Decimals: leastDecimal, batch.Strings: leastStrings,
+		}[physical]
+		if g.Func == expr.Max {
+			a.flip = -1
+		}
+	case expr.BoolAnd, expr.BoolOr:
+		a.kind, a.or = truths, g.Func == expr.BoolOr
+	case expr.ApproxCountDistinct:
+		a.kind, known = sketches, !changing
+	default:
+		known = false
+	}
+	if !known || a.average && a.typ.Kind != expr.Double && a.typ.Kind != expr.Decimal {
+		return a, fmt.Errorf("%w: aggregate %s: this version has no %q of %v that gives %v over such rows", weir.ErrInvalid, g.Text, g.Func, g.ArgType, g.Type)
+	}
+	if a.typ.Kind == expr.Decimal {
+		a.top = batch.Pow10(a.typ.Precision)
+		a.bottom, _ = a.top.Neg()
+		if a.average {
+			a.up = batch.Pow10(a.typ.Scale - g.ArgType.Scale)
+		}
+	}
+	return a, nil
+}
+
+// accumulators lays out the aggregates of a grouping from a word on; words is where they end.
+func accumulators(spec *plan.AggregateSpec, from int) (accs []accumulator, words int, err error) {
+	words = from
 	for _, g := range spec.Aggregates {
-		a := accumulator{arg: g.Arg, word: words, typ: g.Type, text: g.Text}
-		switch {
-		case g.Func == expr.CountStar:
-			a.kind = countRows
-		case g.Func == expr.Count:
-			a.kind = countValues
-		case g.Func != expr.Sum:
-			return nil, 0, fmt.Errorf("aggregate %s: this version does not know %q", g.Text, g.Func)
-		case g.ArgType.Kind == expr.Double:
-			a.kind = sumDoubles
-		case g.ArgType.Kind == expr.Decimal:
-			a.kind = sumDecimals
-		default:
-			a.kind = sumInts
+		a, err := newAccumulator(g, spec.Changing)
+		if err != nil {
+			return nil, 0, err
 		}
-		if a.typ.Kind == expr.Decimal {
-			a.top = batch.Pow10(a.typ.Precision)
-			a.bottom, _ = a.top.Neg()
-		}
-		accs = append(accs, a)
+		a.word = words
 		words += a.words()
+		accs = append(accs, a)
+	}
+	part := 0
+	for _, kind := range []accKind{leastStrings, sketches} { // texts first: see parts
+		for i := range accs {
+			if accs[i].kind == kind {
+				accs[i].part = part
+				part++
+			}
+		}
 	}
 	return accs, words, nil
 }
@@ -65,18 +121,39 @@ func (a *accumulator) words() int {
 	switch a.kind {
 	case countRows, countValues:
 		return 1
+	case sumInts, sumDecimals, leastDecimal:
+		return 3
 	case sumDoubles:
 		return 6
 	}
-	return 3
+	return 2
+}
+
+// plainly reports whether equal words are the only way to an equal value, and words are all
+// there is: then a value has changed if and only if words have.
+func (a *accumulator) plainly() bool {
+	switch a.kind {
+	case countRows, countValues:
+		return true
+	case sumInts, sumDecimals:
+		return !a.counted
+	case leastInts, leastBools, leastFloats, leastDecimal:
+		return true
+	}
+	return false
 }
 
 // overflow is the error of a value that leaves its type (O4).
 func (a *accumulator) overflow(typ string) error {
-	return &exec.ValueError{Column: a.text, Reason: "the sum does not fit " + typ}
+	what := "the sum"
+	if a.average {
+		what = "the average"
+	}
+	return &exec.ValueError{Column: a.text, Reason: what + " does not fit " + typ}
 }
 
-// add takes one row of plain input into w, the accumulator's words.
+// add takes one row of plain input into w, the accumulator's words. Kinds with parts are
+// not its business.
 func (a *accumulator) add(w []uint64, b *batch.Batch, row int) error {
 	if a.kind == countRows {
 		w[0]++
@@ -95,6 +172,46 @@ func (a *accumulator) add(w []uint64, b *batch.Batch, row int) error {
 		return a.addExact(w, v.Decimals[row])
 	case sumDoubles:
 		addDouble(w, v.Floats[row])
+	case leastInts:
+		offer(w, v.Ints[row]^a.flip)
+	case leastBools:
+		offer(w, truth(v.Bools[row])^a.flip)
+	case leastFloats:
+		offer(w, a.orderOf(v.Floats[row])^a.flip)
+	case leastDecimal:
+		a.offerDecimal(w, v.Decimals[row])
+	case truths:
+		w[1-truth(v.Bools[row])]++
+	}
+	return nil
+}
+
+// take takes back one row that add took in.
+func (a *accumulator) take(w []uint64, b *batch.Batch, row int) error {
+	count := 0 // the word that counts what is taken back
+	if a.kind != countRows {
+		v := &b.Columns[a.arg]
+		if v.Null(row) {
+			return nil
+		}
+		switch a.kind {
+		case sumInts, sumDecimals, sumDoubles:
+			count = 2
+		case truths:
+			count = int(1 - truth(v.Bools[row]))
+		}
+	}
+	if w[count] == 0 {
+		return fmt.Errorf("%s: a row is taken back that was not there", a.text)
+	}
+	w[count]--
+	switch a.kind {
+	case sumInts:
+		return a.subExact(w, batch.Int128Of(b.Columns[a.arg].Ints[row]))
+	case sumDecimals:
+		return a.subExact(w, b.Columns[a.arg].Decimals[row])
+	case sumDoubles:
+		takeDouble(w, b.Columns[a.arg].Floats[row])
 	}
 	return nil
 }
@@ -105,12 +222,24 @@ func (a *accumulator) merge(w []uint64, b *batch.Batch, row int) error {
 	switch a.kind {
 	case countRows, countValues:
 		return a.addCount(w, v[0].Ints[row])
+	case sumInts, sumDecimals:
+		if v[0].Null(row) {
+			return nil
+		}
+		n := uint64(1)
+		if a.average {
+			n = w[2] + uint64(v[1].Ints[row])
+		}
+		err := a.addExact(w, v[0].Decimals[row])
+		w[2] = n
+		return err
 	case sumDoubles:
 		mergeDouble(w, v, row)
+	case truths:
+		w[0] += uint64(v[0].Ints[row])
+		w[1] += uint64(v[1].Ints[row])
 	default:
-		if !v[0].Null(row) {
-			return a.addExact(w, v[0].Decimals[row])
-		}
+		return a.add(w, b, row)
 	}
 	return nil
 }
@@ -124,162 +253,31 @@ func (a *accumulator) addCount(w []uint64, n int64) error {
 	return nil
 }
 
+// wide is the error of a sum that leaves 128 bits.
+func (a *accumulator) wide() error {
+	return &exec.ValueError{Column: a.text, Reason: "the sum does not fit 128 bits"}
+}
+
 func (a *accumulator) addExact(w []uint64, x batch.Int128) error {
 	lo, carry := bits.Add64(w[0], x.Lo, 0)
 	hi, _ := bits.Add64(w[1], uint64(x.Hi), carry)
 	if int64((w[1]^hi)&(uint64(x.Hi)^hi)) < 0 {
-		return a.overflow("128 bits")
+		return a.wide()
 	}
-	w[0], w[1], w[2] = lo, hi, 1
-	return nil
-}
-
-// addDouble adds with Neumaier's compensation; NaN and the infinities are counted
-// apart, so that they never poison the sum.
-func addDouble(w []uint64, x float64) {
-	w[2]++
-	switch {
-	case math.IsNaN(x):
-		w[3]++
-	case math.IsInf(x, 1):
-		w[4]++
-	case math.IsInf(x, -1):
-		w[5]++
-	default:
-		addFinite(w, x)
-	}
-}
-
-func addFinite(w []uint64, x float64) {
-	s, c := math.Float64frombits(w[0]), math.Float64frombits(w[1])
-	t := s + x
-	if math.Abs(s) >= math.Abs(x) {
-		c += (s - t) + x
+	w[0], w[1] = lo, hi
+	if a.counted {
+		w[2]++
 	} else {
-		c += (x - t) + s
-	}
-	w[0], w[1] = math.Float64bits(t), math.Float64bits(c)
-}
-
-func mergeDouble(w []uint64, v []batch.Vector, row int) {
-	addFinite(w, v[0].Floats[row])
-	c := math.Float64frombits(w[1]) + v[1].Floats[row]
-	w[1] = math.Float64bits(c)
-	for i := 2; i < 6; i++ {
-		w[i] += uint64(v[i].Ints[row])
-	}
-}
-
-// double gives the sum of w, which holds at least one value.
-func double(w []uint64) float64 {
-	switch {
-	case w[3] > 0 || w[4] > 0 && w[5] > 0:
-		return math.NaN()
-	case w[4] > 0:
-		return math.Inf(1)
-	case w[5] > 0:
-		return math.Inf(-1)
-	}
-	s := math.Float64frombits(w[0])
-	if math.IsInf(s, 0) {
-		return s
-	}
-	return s + math.Float64frombits(w[1])
-}
-
-// appendPartial appends w to the accumulator's partial columns and returns the rest.
-func (a *accumulator) appendPartial(cols []batch.Vector, w []uint64) []batch.Vector {
-	switch a.kind {
-	case countRows, countValues:
-		cols[0].AppendInt(int64(w[0]))
-		return cols[1:]
-	case sumDoubles:
-		cols[0].AppendFloat(math.Float64frombits(w[0]))
-		cols[1].AppendFloat(math.Float64frombits(w[1]))
-		for i := 2; i < 6; i++ {
-			cols[i].AppendInt(int64(w[i]))
-		}
-		return cols[6:]
-	}
-	if w[2] == 0 {
-		cols[0].AppendNull()
-	} else {
-		cols[0].AppendDecimal(batch.Int128{Lo: w[0], Hi: int64(w[1])})
-	}
-	return cols[1:]
-}
-
-// appendFinal appends the aggregate's value to its output column.
-func (a *accumulator) appendFinal(v *batch.Vector, w []uint64) error {
-	switch a.kind {
-	case countRows, countValues:
-		v.AppendInt(int64(w[0]))
-	case sumDoubles:
-		if w[2] == 0 {
-			v.AppendNull()
-		} else {
-			v.AppendFloat(double(w))
-		}
-	default:
-		return a.appendExact(v, w)
+		w[2] = 1
 	}
 	return nil
 }
 
-func (a *accumulator) appendExact(v *batch.Vector, w []uint64) error {
-	sum := batch.Int128{Lo: w[0], Hi: int64(w[1])}
-	switch {
-	case w[2] == 0:
-		v.AppendNull()
-	case a.typ.Kind == expr.Decimal:
-		if sum.Cmp(a.top) >= 0 || sum.Cmp(a.bottom) <= 0 {
-			return a.overflow(a.typ.String())
-		}
-		v.AppendDecimal(sum)
-	default:
-		n, ok := sum.Int64()
-		if !ok {
-			return a.overflow(a.typ.String())
-		}
-		v.AppendInt(n)
+func (a *accumulator) subExact(w []uint64, x batch.Int128) error {
+	diff, ok := batch.Int128{Lo: w[0], Hi: int64(w[1])}.Sub(x)
+	if !ok {
+		return a.wide()
 	}
+	w[0], w[1] = diff.Lo, uint64(diff.Hi)
 	return nil
-}
-
-// addAll takes the selected rows of a batch of plain input into groups: groups[i] is
-// the group of the i-th row, whose words begin at group × stride in mem.
-func (a *accumulator) addAll(mem []uint64, stride int, groups []uint32, b *batch.Batch, from int) error {
-	word := mem[a.word:]
-	if a.kind == countRows || a.kind == countValues && b.Columns[a.arg].Valid == nil {
-		for _, g := range groups {
-			word[int(g)*stride]++
-		}
-		return nil
-	}
-	if v := a.dense(b); v != nil {
-		for i, g := range groups {
-			x := v[from+i]
-			at := int(g) * stride
-			lo, carry := bits.Add64(word[at], uint64(x), 0)
-			hi, _ := bits.Add64(word[at+1], uint64(x>>63), carry)
-			// 2^64 rows would be needed to overflow: a local group never sees as many.
-			word[at], word[at+1], word[at+2] = lo, hi, 1
-		}
-		return nil
-	}
-	for i, g := range groups {
-		if err := a.add(word[int(g)*stride:], b, b.Row(from+i)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// dense returns the argument's values where they are plain integers without NULLs
-// and no selection; else nil.
-func (a *accumulator) dense(b *batch.Batch) []int64 {
-	if a.kind != sumInts || b.Sel != nil || b.Columns[a.arg].Valid != nil {
-		return nil
-	}
-	return b.Columns[a.arg].Ints
 }

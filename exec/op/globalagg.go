@@ -2,9 +2,9 @@ package op
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
+	"weir"
 	"weir/exec"
 	"weir/exec/batch"
 	"weir/exec/state"
@@ -12,16 +12,20 @@ import (
 )
 
 // A globalAgg is the second phase of an aggregate, or the only one (Raw): it owns the
-// groups of its key groups, in keyed state, and emits their changes (O3).
+// groups of its key groups, in keyed state, and emits their changes (O3). Over changing
+// rows (Changing) a group's first word is the number of its rows.
 type globalAgg struct {
-	spec    *plan.AggregateSpec
-	name    string
-	accs    []accumulator
-	words   int
-	keys    []int // key columns of its input
-	table   *state.Table
-	pool    *batch.Pool
-	subtask int
+	spec   *plan.AggregateSpec
+	name   string
+	accs   []accumulator
+	rows   []accumulator // those that rows feed and that have no parts
+	bytes  []bytesAcc    // those that rows feed and that have parts
+	values []*values     // what feeds the others
+	layout groupLayout
+	keys   []int // key columns of its input
+	table  *state.Table
+	pool   *batch.Pool
+	always always
 
 	hashes  []uint64 // scratch: per row of a batch
 	slots   []int
@@ -30,6 +34,18 @@ type globalAgg struct {
 	stamps  []uint32 // per slot: the epoch that last touched it
 	touched []touch  // the groups that this batch touched, in order
 	old     []uint64 // words of touched groups as they were
+	oldText []byte   // texts of touched groups as they were
+	blob    []byte   // scratch
+	part    sketch   // scratch
+}
+
+// A groupLayout says what a group's state is made of.
+type groupLayout struct {
+	words int
+	texts int // parts that are texts, the first ones
+	parts int
+	// plain: the values of a group change if and only if its words do.
+	plain bool
 }
 
 // A touch is a group that a batch touched first at row.
@@ -37,27 +53,92 @@ type touch struct {
 	slot  int
 	row   int32
 	fresh bool
+	text  int // where oldText ends after this group's
 }
 
 func openGlobalAgg(s exec.Setup) (*globalAgg, error) {
 	spec := s.Operator.Aggregate
-	accs, words, err := accumulators(spec)
+	if spec.Changing && !spec.Raw {
+		return nil, fmt.Errorf("%w: %s: rows that are taken back have no partial aggregates", weir.ErrInvalid, s.Operator.Name)
+	}
+	first := 0
+	if spec.Changing {
+		first = 1
+	}
+	accs, words, err := accumulators(spec, first)
 	if err != nil {
 		return nil, err
 	}
 	a := &globalAgg{
-		spec: spec, name: s.Operator.Name, accs: accs, words: words, keys: spec.Keys,
-		pool:    batch.NewPool(exec.Layout(s.Operator.Schema), batch.Target),
-		subtask: s.Subtask,
+		spec: spec, name: s.Operator.Name, accs: accs, keys: spec.Keys,
+		pool: batch.NewPool(exec.Layout(s.Operator.Schema), batch.Target),
 	}
+	a.layout = layoutOf(accs, words)
+	a.layout.plain = a.layout.plain && !spec.Changing
 	if !spec.Raw {
 		a.keys = make([]int, len(spec.Keys))
 		for i := range a.keys {
 			a.keys[i] = i
 		}
 	}
-	a.table = s.State.Table("groups", state.Layout{Words: words})
-	return a, nil
+	a.table = s.State.Table("groups", state.Layout{Words: words, Blob: a.layout.parts > 0})
+	if err := a.feed(s); err != nil {
+		return nil, err
+	}
+	a.always, err = newAlways(s, len(a.keys))
+	return a, err
+}
+
+func layoutOf(accs []accumulator, words int) groupLayout {
+	l := groupLayout{words: words, plain: true}
+	for i := range accs {
+		l.plain = l.plain && accs[i].plainly()
+		if accs[i].part >= 0 {
+			l.parts++
+		}
+		if accs[i].kind == leastStrings {
+			l.texts++
+		}
+	}
+	return l
+}
+
+// feed divides the accumulators by what feeds them: rows, or tables of values.
+func (a *globalAgg) feed(s exec.Setup) error {
+	for i, g := range a.spec.Aggregates {
+		acc := &a.accs[i]
+		least := acc.kind >= leastInts && acc.kind <= leastStrings
+		distinct := g.Distinct && (acc.kind == countValues || acc.kind >= sumInts && acc.kind <= sumDoubles)
+		if distinct && !a.spec.Raw {
+			return fmt.Errorf("%w: %s: %s needs the rows themselves", weir.ErrInvalid, a.name, g.Text)
+		}
+		switch {
+		case distinct || least && a.spec.Changing:
+			acc.values = a.valuesOf(s, acc.arg)
+			a.values[acc.values].feeds(*acc, least)
+		case acc.part >= 0:
+			a.bytes = append(a.bytes, bytesAcc{accumulator: *acc})
+		default:
+			a.rows = append(a.rows, *acc)
+		}
+	}
+	for _, v := range a.values {
+		if err := v.index(s, a.keys); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// valuesOf finds the table of values of a column, or adds it.
+func (a *globalAgg) valuesOf(s exec.Setup, arg int) int {
+	for i, v := range a.values {
+		if v.arg == arg {
+			return i
+		}
+	}
+	a.values = append(a.values, newValues(s.State, len(a.values), a.keys, arg, a.spec.Changing))
+	return len(a.values) - 1
 }
 
 // Process takes the batch into the groups and emits what changed.
@@ -66,10 +147,37 @@ func (a *globalAgg) Process(b *batch.Batch, out exec.Collector) error {
 	if err := a.find(b); err != nil {
 		return err
 	}
+	if err := a.addRows(b); err != nil {
+		return err
+	}
+	if len(a.bytes) > 0 {
+		if err := a.addBytes(b); err != nil {
+			return err
+		}
+	}
+	for _, v := range a.values {
+		if err := a.addValues(v, b); err != nil {
+			return err
+		}
+	}
+	if a.spec.Final {
+		if a.spec.Changing {
+			a.dropEmpty()
+		}
+		return nil
+	}
+	return a.emitChanges(b, out)
+}
+
+// addRows takes the rows into the words that they feed.
+func (a *globalAgg) addRows(b *batch.Batch) error {
+	if a.spec.Changing {
+		return a.changeRows(b)
+	}
 	for i, slot := range a.slots {
 		w, row := a.table.Words(slot), b.Row(i)
-		for j := range a.accs {
-			acc := &a.accs[j]
+		for j := range a.rows {
+			acc := &a.rows[j]
 			var err error
 			if a.spec.Raw {
 				err = acc.add(w[acc.word:], b, row)
@@ -81,19 +189,48 @@ func (a *globalAgg) Process(b *batch.Batch, out exec.Collector) error {
 			}
 		}
 	}
-	if a.spec.Final {
-		return nil
-	}
-	return a.emitChanges(b, out)
+	return nil
 }
+
+// changeRows does it for rows that may be taken back, and counts them.
+func (a *globalAgg) changeRows(b *batch.Batch) error {
+	for i, slot := range a.slots {
+		w, row := a.table.Words(slot), b.Row(i)
+		adds := added(b.Kind(row))
+		switch {
+		case adds:
+			w[0]++
+		case w[0] == 0:
+			return fmt.Errorf("%s: a %v of a row that the group does not hold", a.name, b.Kind(row))
+		default:
+			w[0]--
+		}
+		for j := range a.rows {
+			acc := &a.rows[j]
+			var err error
+			if adds {
+				err = acc.add(w[acc.word:], b, row)
+			} else {
+				err = acc.take(w[acc.word:], b, row)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// added reports whether a row of that kind is there from now on.
+func added(k batch.RowKind) bool { return k == batch.Insert || k == batch.UpdateAfter }
 
 // find gives each selected row its group's slot, and notes the groups touched.
 func (a *globalAgg) find(b *batch.Batch) error {
 	n := b.Rows()
-	if b.Kinds != nil {
+	if b.Kinds != nil && !a.spec.Changing {
 		for i := range n {
 			if k := b.Kind(b.Row(i)); k != batch.Insert {
-				return fmt.Errorf("%s: a %v row: this version aggregates insertions only", a.name, k)
+				return fmt.Errorf("%s: a %v row: it was planned for insertions only", a.name, k)
 			}
 		}
 	}
@@ -102,10 +239,10 @@ func (a *globalAgg) find(b *batch.Batch) error {
 	a.fresh = slices.Grow(a.fresh[:0], n)[:n]
 	batch.HashRows(b, a.keys, a.hashes)
 	a.table.UpsertRows(b, a.keys, a.hashes, a.slots, a.fresh)
-	if a.spec.Final {
+	if a.spec.Final && !a.spec.Changing {
 		return nil
 	}
-	a.touched, a.old = a.touched[:0], a.old[:0]
+	a.touched, a.old, a.oldText = a.touched[:0], a.old[:0], a.oldText[:0]
 	a.epoch++
 	for i, slot := range a.slots {
 		a.touch(slot, int32(b.Row(i)), a.fresh[i])
@@ -121,102 +258,16 @@ func (a *globalAgg) touch(slot int, row int32, fresh bool) {
 		return
 	}
 	a.stamps[slot] = a.epoch
-	a.touched = append(a.touched, touch{slot, row, fresh})
 	a.old = append(a.old, a.table.ReadWords(slot)...)
-}
-
-// emitChanges emits +I for new groups and -U, +U for those whose words differ.
-func (a *globalAgg) emitChanges(b *batch.Batch, out exec.Collector) error {
-	to := a.pool.Get()
-	for i, t := range a.touched {
-		old, now := a.old[i*a.words:(i+1)*a.words], a.table.ReadWords(t.slot)
-		kind := batch.Insert
-		if !t.fresh {
-			if slices.Equal(old, now) {
-				continue
-			}
-			kind = batch.UpdateAfter
-			if err := a.emitRow(to, b, t.row, old, batch.UpdateBefore); err != nil {
-				return err
-			}
-		}
-		if err := a.emitRow(to, b, t.row, now, kind); err != nil {
-			return err
-		}
-		if to.Len >= batch.Target-1 {
-			if err := out.Emit(to); err != nil {
-				return err
-			}
-			to = a.pool.Get()
-		}
+	if a.layout.texts > 0 {
+		blob := a.table.Blob(slot)
+		a.oldText = append(a.oldText, blob[:partsEnd(blob, a.layout.texts)]...)
 	}
-	return out.Emit(to)
-}
-
-// emitRow appends a group's row: its key from a row of the input, its values from w.
-func (a *globalAgg) emitRow(to, b *batch.Batch, row int32, w []uint64, kind batch.RowKind) error {
-	for c, k := range a.keys {
-		v := &to.Columns[c]
-		v.AppendFrom(&b.Columns[k], int(row))
-		if v.Physical == batch.Floats {
-			v.Floats[to.Len] = canonical(v.Floats[to.Len])
-		}
-	}
-	return a.endRow(to, w, kind)
-}
-
-func (a *globalAgg) endRow(to *batch.Batch, w []uint64, kind batch.RowKind) error {
-	for i := range a.accs {
-		acc := &a.accs[i]
-		if err := acc.appendFinal(&to.Columns[len(a.keys)+i], w[acc.word:]); err != nil {
-			return err
-		}
-	}
-	to.EndRow(kind)
-	return nil
-}
-
-// canonical gives the one value by which a group of equal doubles is shown (O5).
-func canonical(f float64) float64 {
-	if math.IsNaN(f) {
-		return math.NaN()
-	}
-	return f + 0 // -0 becomes 0
+	a.touched = append(a.touched, touch{slot, row, fresh, len(a.oldText)})
 }
 
 // Flush has nothing to emit: changes leave with their batch.
 func (a *globalAgg) Flush(exec.Collector) error { return nil }
-
-// End emits every group, if it keeps them to the end, and the one group that exists
-// without GROUP BY even when there was no input.
-func (a *globalAgg) End(out exec.Collector) error {
-	empty := len(a.keys) == 0 && a.table.Len() == 0 && a.subtask == 0
-	if empty {
-		a.table.Upsert(0, nil)
-	}
-	if !a.spec.Final && !empty {
-		return nil
-	}
-	to := a.pool.Get()
-	var failed error
-	a.table.Range(func(slot int) bool {
-		if _, failed = batch.DecodeKey(a.table.Key(slot), to.Columns[:len(a.keys)]); failed != nil {
-			return false
-		}
-		if failed = a.endRow(to, a.table.ReadWords(slot), batch.Insert); failed != nil {
-			return false
-		}
-		if to.Len >= batch.Target {
-			failed = out.Emit(to)
-			to = a.pool.Get()
-		}
-		return failed == nil
-	})
-	if failed != nil {
-		return failed
-	}
-	return out.Emit(to)
-}
 
 // Close has nothing to release.
 func (a *globalAgg) Close() error { return nil }

@@ -1,6 +1,10 @@
 package op
 
 import (
+	"fmt"
+	"slices"
+
+	"weir"
 	"weir/exec"
 	"weir/exec/batch"
 )
@@ -17,6 +21,8 @@ const (
 // table and emits keys and partial columns. It has no state (O2).
 type localAgg struct {
 	accs  []accumulator
+	plain []accumulator // those without parts
+	bytes localBytes    // those with
 	words int
 	keys  []int
 	table *localTable
@@ -33,20 +39,37 @@ type localAgg struct {
 
 func openLocalAgg(s exec.Setup) (*localAgg, error) {
 	spec := s.Operator.Aggregate
-	accs, words, err := accumulators(spec)
+	if spec.Changing {
+		return nil, fmt.Errorf("%w: a local aggregate of rows that are taken back", weir.ErrInvalid)
+	}
+	for _, g := range spec.Aggregates {
+		if g.Distinct {
+			return nil, fmt.Errorf("%w: %s: a local aggregate knows only some of the values", weir.ErrInvalid, g.Text)
+		}
+	}
+	accs, words, err := accumulators(spec, 0)
 	if err != nil {
 		return nil, err
 	}
 	kinds := exec.Layout(s.Operator.Schema)
-	return &localAgg{
+	a := &localAgg{
 		accs: accs, words: words, keys: spec.Keys, table: newLocalTable(spec.Keys, kinds[:len(spec.Keys)]),
 		pool: batch.NewPool(kinds, batch.Target), one: make([]uint64, words),
-	}, nil
+	}
+	for _, acc := range accs {
+		if acc.part < 0 {
+			a.plain = append(a.plain, acc)
+		} else {
+			a.bytes.accs = append(a.bytes.accs, localBytesAcc{accumulator: acc})
+		}
+	}
+	return a, nil
 }
 
 // Process groups the batch, emitting the table whenever it is full.
 func (a *localAgg) Process(b *batch.Batch, out exec.Collector) error {
 	defer b.Release()
+	a.bytes.begin(b)
 	if a.pass > 0 {
 		a.pass -= b.Rows()
 		return a.passThrough(b, out)
@@ -67,21 +90,27 @@ func (a *localAgg) Process(b *batch.Batch, out exec.Collector) error {
 			}
 		}
 	}
+	if a.bytes.heavy() {
+		return a.Flush(out)
+	}
 	return nil
 }
 
 func (a *localAgg) accumulate(b *batch.Batch, from int) error {
-	for need := a.table.n * a.words; len(a.mem) < need; {
-		a.mem = append(a.mem, 0)
+	if need := a.table.n * a.words; len(a.mem) < need {
+		old := len(a.mem)
+		a.mem = slices.Grow(a.mem, need-old)[:need]
+		clear(a.mem[old:])
 	}
 	if a.words == 0 {
 		return nil
 	}
-	for i := range a.accs {
-		if err := a.accs[i].addAll(a.mem, a.words, a.groups, b, from); err != nil {
+	for i := range a.plain {
+		if err := a.plain[i].addAll(a.mem, a.words, a.groups, b, from); err != nil {
 			return err
 		}
 	}
+	a.bytes.addAll(a.mem, a.words, a.groups, b, from)
 	return nil
 }
 
@@ -107,6 +136,7 @@ func (a *localAgg) Flush(out exec.Collector) error {
 	}
 	if n > 0 {
 		a.table.reset()
+		a.bytes.reset()
 		a.mem, a.seen = a.mem[:0], 0
 	}
 	return nil
@@ -122,14 +152,16 @@ func (a *localAgg) passThrough(b *batch.Batch, out exec.Collector) error {
 	for c, k := range a.keys {
 		batch.Gather(&p.Columns[c], &b.Columns[k], a.rows)
 	}
-	for _, row := range a.rows {
+	for i, row := range a.rows {
 		clear(a.one)
-		for i := range a.accs {
-			if err := a.accs[i].add(a.one[a.accs[i].word:], b, int(row)); err != nil {
+		for j := range a.plain {
+			if err := a.plain[j].add(a.one[a.plain[j].word:], b, int(row)); err != nil {
 				return err
 			}
 		}
+		a.bytes.addRow(a.one, b, int(row), i)
 		a.appendPartials(p, a.one)
+		a.bytes.reset()
 	}
 	p.Len = len(a.rows)
 	return out.Emit(p)
@@ -138,7 +170,13 @@ func (a *localAgg) passThrough(b *batch.Batch, out exec.Collector) error {
 func (a *localAgg) appendPartials(b *batch.Batch, words []uint64) {
 	cols := b.Columns[len(a.keys):]
 	for i := range a.accs {
-		cols = a.accs[i].appendPartial(cols, words[a.accs[i].word:])
+		acc := &a.accs[i]
+		if acc.part < 0 {
+			cols = acc.appendPartial(cols, words[acc.word:])
+			continue
+		}
+		a.bytes.appendPartial(&cols[0], acc, words[acc.word:])
+		cols = cols[1:]
 	}
 }
 

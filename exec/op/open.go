@@ -20,6 +20,8 @@ func Open(_ context.Context, s exec.Setup) (exec.Operator, error) {
 		return openLocalAgg(s)
 	case plan.GlobalAggregate:
 		return openGlobalAgg(s)
+	case plan.Expand:
+		return openExpand(s)
 	case plan.Result:
 		return openResult(s)
 	case plan.Rejects:

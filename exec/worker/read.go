@@ -153,6 +153,9 @@ func query(q deploy.Query, most int) exec.Query {
 // part turns the page that answers q into a part of at most q.Bytes, one row at least.
 func part(task weir.TaskID, page exec.Page, q exec.Query) deploy.Part {
 	p := deploy.Part{Task: task, Rows: make([]deploy.Row, 0, len(page.Rows)), Total: page.Total, Version: page.Version, Full: page.Full, More: page.More}
+	for _, c := range page.Counts {
+		p.Counts = append(p.Counts, deploy.Count(c))
+	}
 	size := 0
 	for i, r := range page.Rows {
 		if size += r.Size(); size > q.Bytes && i > 0 {
@@ -192,6 +195,7 @@ func merge(parts []deploy.Part, q deploy.Query) deploy.Page {
 	for _, p := range parts {
 		rows = append(rows, p.Rows...)
 		page.Total += p.Total
+		page.Counts = append(page.Counts, p.Counts...) // one part only has some
 		if n := len(p.Rows); p.More && n > 0 {
 			more = true
 			if last := p.Rows[n-1].Sort; bound == nil || bytes.Compare(last, bound) < 0 {

@@ -52,6 +52,9 @@ func (s *Service) rates(ctx context.Context, idOrName string) (Rates, error) {
 	}
 	s.mu.Unlock()
 	for i, c := range r.Chains {
+		if g.Chains[i].Operators[0].Kind == plan.Rejects {
+			continue
+		}
 		if !hasInput(g.Edges, i) {
 			r.RowsIn += c.RowsIn
 			r.RowsInPerSecond += c.RowsInPerSecond
@@ -74,6 +77,7 @@ func (r *Rates) add(t deploy.TaskStats) *ChainRates {
 	c.RowsIn += t.RowsIn
 	c.RowsOut += t.RowsOut
 	c.StateBytes += t.State
+	r.RowsRejected += t.Rejected
 	if at := time.UnixMicro(t.Watermark); t.Watermark != 0 && (c.Watermark.IsZero() || at.Before(c.Watermark)) {
 		c.Watermark = at
 	}
@@ -162,6 +166,7 @@ func hasInput(edges []plan.Edge, chain int) bool {
 	return slices.ContainsFunc(edges, func(e plan.Edge) bool { return e.To == chain })
 }
 
+// hasOutput reports whether a chain emits rows to another one.
 func hasOutput(edges []plan.Edge, chain int) bool {
-	return slices.ContainsFunc(edges, func(e plan.Edge) bool { return e.From == chain })
+	return slices.ContainsFunc(edges, func(e plan.Edge) bool { return e.From == chain && !e.Rejects })
 }

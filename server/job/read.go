@@ -57,32 +57,44 @@ func notGivenOut(text string) error {
 	return inField("cursor", fmt.Errorf("%w: cursor %q is none that was given out: begin without one", weir.ErrInvalid, text))
 }
 
-// A table is a job's result table: the operator that keeps it and where it is.
+// A table is a job's result table, or its rejected rows: the operator that keeps it and
+// where it is.
 type table struct {
 	job   weir.Job
 	graph plan.Graph
+	kind  plan.OperatorKind // of the operator
 	chain int
 	op    int
 }
 
 // resultTable finds the job and the operator that keeps its result.
 func (s *Service) resultTable(ctx context.Context, idOrName string) (table, error) {
-	j, err := s.Get(ctx, idOrName)
-	if err != nil {
-		return table{}, err
+	t, ok, err := s.findTable(ctx, idOrName, plan.Result)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: job %q is %s and keeps no result: it writes to a table; a plain SELECT keeps one", weir.ErrConflict, t.job.Name, t.job.Status)
 	}
-	g, err := decodeGraph(j)
-	if err != nil {
-		return table{}, err
+	return t, err
+}
+
+// findTable finds the job and its operator of a kind that keeps rows; ok is false when it
+// has none.
+func (s *Service) findTable(ctx context.Context, idOrName string, kind plan.OperatorKind) (t table, ok bool, err error) {
+	t.kind = kind
+	if t.job, err = s.Get(ctx, idOrName); err != nil {
+		return t, false, err
 	}
-	for chain, c := range g.Chains {
+	if t.graph, err = decodeGraph(t.job); err != nil {
+		return t, false, err
+	}
+	for chain, c := range t.graph.Chains {
 		for i, op := range c.Operators {
-			if op.Kind == plan.Result {
-				return table{j, g, chain, i}, nil
+			if op.Kind == kind {
+				t.chain, t.op = chain, i
+				return t, true, nil
 			}
 		}
 	}
-	return table{}, fmt.Errorf("%w: job %q is %s and keeps no result: it writes to a table; a plain SELECT keeps one", weir.ErrConflict, j.Name, j.Status)
+	return t, false, nil
 }
 
 // live reports whether the table is read from running tasks.
@@ -96,6 +108,9 @@ func (t table) input() []plan.Column {
 		return t.graph.Chains[t.chain].Operators[t.op-1].Schema
 	}
 	for _, e := range t.graph.Edges {
+		if e.To == t.chain && e.Rejects {
+			return plan.RejectColumns()
+		}
 		if e.To == t.chain {
 			ops := t.graph.Chains[e.From].Operators
 			return ops[len(ops)-1].Schema
@@ -118,6 +133,11 @@ func (s *Service) results(ctx context.Context, idOrName string, q ResultQuery) (
 		return nil, inField("at", err)
 	}
 	page := &ResultPage{Columns: t.graph.Result, Rows: []json.RawMessage{}}
+	return page, s.page(ctx, t, from, query, q.OrderBy, page)
+}
+
+// page reads a page of a table: of the running tasks, or of a snapshot.
+func (s *Service) page(ctx context.Context, t table, from From, query deploy.Query, order string, page *ResultPage) (err error) {
 	ask := deploy.Results{Header: deploy.Head(), Job: t.job.ID, Attempt: t.job.Attempt, Query: query}
 	var worker weir.WorkerID
 	if from.Latest && t.live() {
@@ -129,19 +149,19 @@ func (s *Service) results(ctx context.Context, idOrName string, q ResultQuery) (
 	} else {
 		var chosen choice
 		if chosen, err = s.readable(ctx, t, from); err != nil || chosen.Manifest == nil {
-			return page, err
+			return err
 		}
 		page.AsOf = AsOf{Checkpoint: chosen.Ref.Checkpoint}
 		ask.Snapshot = t.snapshot(chosen.Manifest)
 		worker, err = s.reader()
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return page, s.askPage(ctx, worker, ask, q, page)
+	return s.askPage(ctx, worker, ask, order, page)
 }
 
-func (s *Service) askPage(ctx context.Context, worker weir.WorkerID, ask deploy.Results, q ResultQuery, page *ResultPage) error {
+func (s *Service) askPage(ctx context.Context, worker weir.WorkerID, ask deploy.Results, order string, page *ResultPage) error {
 	body, err := s.ask(ctx, worker, deploy.KindResults, ask)
 	if err != nil {
 		return unreachable(err)
@@ -154,8 +174,9 @@ func (s *Service) askPage(ctx context.Context, worker weir.WorkerID, ask deploy.
 		page.Rows = []json.RawMessage{}
 	}
 	if len(got.Next) > 0 {
-		page.Next = cursor{Order: q.OrderBy, After: got.Next}.String()
+		page.Next = cursor{Order: order, After: got.Next}.String()
 	}
+	page.Counts = got.Counts
 	return nil
 }
 
@@ -202,7 +223,7 @@ func (t table) orderBy(s string) ([]deploy.Order, error) {
 		} else if n != 1 {
 			return nil, fmt.Errorf("%w: order_by %q: write columns with commas between, such as \"n desc, behavior\"", weir.ErrInvalid, s)
 		}
-		if o.Column = words[0]; !slices.ContainsFunc(t.graph.Result, func(c plan.Column) bool { return c.Name == o.Column }) {
+		if o.Column = words[0]; !slices.ContainsFunc(t.shown(), func(c plan.Column) bool { return c.Name == o.Column }) {
 			names := make([]string, len(t.graph.Result))
 			for i, c := range t.graph.Result {
 				names[i] = c.Name
@@ -220,7 +241,7 @@ func (s *Service) livingParts(t table) ([]deploy.Placed, error) {
 	parts := s.mu.workers.parts(t.job.ID, t.job.Attempt, t.chain)
 	s.mu.Unlock()
 	if want := t.graph.Chains[t.chain].Subtasks(t.job.Parallelism); len(parts) != want {
-		return nil, fmt.Errorf("%w: %d of the %d tasks that hold the result of job %q can be reached just now: try again", ErrUnavailable, len(parts), want, t.job.Name)
+		return nil, fmt.Errorf("%w: %d of the %d tasks that hold the rows of job %q can be reached just now: try again", ErrUnavailable, len(parts), want, t.job.Name)
 	}
 	return parts, nil
 }
@@ -230,7 +251,7 @@ func (s *Service) reader() (weir.WorkerID, error) {
 	if w := s.anyWorker(); w != "" {
 		return w, nil
 	}
-	return "", fmt.Errorf("%w: no worker lives that could read the result: start one", ErrUnavailable)
+	return "", fmt.Errorf("%w: no worker lives that could read the rows: start one", ErrUnavailable)
 }
 
 // readable finds the snapshot that a read names; one without a manifest is empty.
@@ -245,7 +266,7 @@ func (s *Service) readable(ctx context.Context, t table, from From) (choice, err
 	return c, nil
 }
 
-// snapshot collects the handles of the result operator.
+// snapshot collects the handles of the table's operator.
 func (t table) snapshot(m *checkpoint.Manifest) *deploy.Snapshot {
 	op := t.graph.Chains[t.chain].Operators[t.op]
 	snap := &deploy.Snapshot{Operator: op, Input: t.input(), MaxParallelism: m.MaxParallelism}
@@ -264,7 +285,7 @@ func unreachable(err error) error {
 	if deploy.Refused(err) && !errors.Is(err, weir.ErrStale) {
 		return err
 	}
-	return fmt.Errorf("%w: the result cannot be read just now, try again: %w", ErrUnavailable, err)
+	return fmt.Errorf("%w: the rows cannot be read just now, try again: %w", ErrUnavailable, err)
 }
 
 func (s *Service) changes(ctx context.Context, idOrName, text string) (*ChangePage, error) {
@@ -335,7 +356,7 @@ func (s *Service) storedChanges(ctx context.Context, t table, c cursor, page *Ch
 	if same {
 		ask.Query.After = c.After
 	}
-	if err := s.askPage(ctx, worker, ask, ResultQuery{}, &rows); err != nil {
+	if err := s.askPage(ctx, worker, ask, "", &rows); err != nil {
 		return err
 	}
 	for _, row := range rows.Rows {

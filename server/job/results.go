@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"weir"
+	"weir/exec/deploy"
 	"weir/planner/plan"
 )
 
@@ -21,8 +22,9 @@ type ResultPage struct {
 	Columns []plan.Column
 	Rows    []json.RawMessage // objects of the columns
 	AsOf    AsOf
-	Total   int64  // rows of the whole table
-	Next    string // cursor; empty: the last page
+	Total   int64          // rows of the whole table
+	Next    string         // cursor; empty: the last page
+	Counts  []deploy.Count // of rejected rows: how many there are of each table
 }
 
 // AsOf says what a read shows: the state of a checkpoint, or, Live, the running

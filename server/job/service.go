@@ -18,7 +18,7 @@ type Spec struct {
 	Parallelism int             // 0: 2
 	Checkpoint  json.RawMessage // checkpoint.Options; nil: the defaults
 	Restart     json.RawMessage // RestartOptions; nil: the defaults
-	OnRowError  string          // "fail" or empty
+	OnRowError  string          // "fail", or empty, "skip" or "keep": what Graph was planned for
 	RestoreFrom string          // a From; empty: nothing
 	// AllowDuplicateOutput starts behind output that an append sink has made visible.
 	AllowDuplicateOutput bool

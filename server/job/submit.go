@@ -1,9 +1,11 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"weir"
@@ -57,11 +59,12 @@ func newJob(spec Spec, now time.Time) (weir.Job, error) {
 	if !validName(j.Name) || len(j.Name) >= 4 && j.Name[:4] == "job_" {
 		return j, inField("name", fmt.Errorf("%w: name %q: names match [a-z0-9][a-z0-9_-]{0,62} and do not begin with job_", weir.ErrInvalid, j.Name))
 	}
-	if j.OnRowError == "" {
-		j.OnRowError = "fail"
+	j.OnRowError = cmp.Or(j.OnRowError, "fail")
+	if !slices.Contains([]string{"fail", "skip", "keep"}, j.OnRowError) {
+		return j, inField("on_row_error", fmt.Errorf("%w: on_row_error %q: it is fail, skip or keep", weir.ErrInvalid, j.OnRowError))
 	}
-	if j.OnRowError != "fail" {
-		return j, inField("on_row_error", fmt.Errorf("%w: on_row_error %q: only \"fail\" is supported", weir.ErrInvalid, j.OnRowError))
+	if planned := cmp.Or(spec.Graph.OnRowError, "fail"); planned != j.OnRowError {
+		return j, inField("on_row_error", fmt.Errorf("%w: on_row_error %q: the plan was made for %q", weir.ErrInvalid, j.OnRowError, planned))
 	}
 	if j.Parallelism == 0 {
 		j.Parallelism = min(defaultParallelism, j.MaxParallelism)

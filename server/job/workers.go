@@ -27,6 +27,8 @@ type Rates struct {
 	Attempt weir.AttemptID
 	RowsIn  int64 // read by sources since the attempt began
 	RowsOut int64 // given to sinks and results
+	// RowsRejected are all that the job rejected since it began, not the attempt.
+	RowsRejected int64
 	// RowsInPerSecond and RowsOutPerSecond are those of the last seconds.
 	RowsInPerSecond  float64
 	RowsOutPerSecond float64

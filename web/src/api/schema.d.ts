@@ -244,6 +244,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{job}/rejects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the rows that a job skipped or kept because they were at fault
+         * @description With on_row_error keep all of them are kept, a record of more than 64 KiB shortened; with skip they are counted, and the first 100 of each table kept, shortened to 1 KiB. With fail (409) there are none: a row at fault fails the job.
+         */
+        get: operations["getV1JobsJobRejects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job}/restore": {
         parameters: {
             query?: never;
@@ -696,6 +716,8 @@ export interface components {
             restored_from: string;
             rows_in: number;
             rows_out: number;
+            /** @description since the job began: see on_row_error */
+            rows_rejected: number;
             sql: string;
             /** Format: date-time */
             started_at?: string;
@@ -740,8 +762,11 @@ export interface components {
              * @example behaviors
              */
             name?: string;
-            /** @enum {string} */
-            on_row_error?: "fail";
+            /**
+             * @description What becomes of a row at fault: it fails the job, is skipped and counted, or is kept too.
+             * @enum {string}
+             */
+            on_row_error?: "fail" | "skip" | "keep";
             /** @description Subtasks per operator; 2 when absent. */
             parallelism?: number;
             restart?: components["schemas"]["RestartOptions"];
@@ -799,6 +824,37 @@ export interface components {
             title: string;
             /** @example about:blank */
             type: string;
+        };
+        Reject: {
+            /** @description the column or expression at fault; absent: the whole record */
+            column?: string;
+            /** @description from 1 */
+            line?: number;
+            /** @description of the record in its file, bytes, or the row's number in its source */
+            offset?: number;
+            /** @example data/events.json */
+            path?: string;
+            /** @description the record as it lies in the source; absent: it is well-formed */
+            raw?: string;
+            /** @description in place of raw, of a record that is no UTF-8 */
+            raw_base64?: string;
+            reason: string;
+            /** @example events */
+            table: string;
+        };
+        RejectCount: {
+            rows: number;
+            /** @description or the operator, where rows computed from many were at fault */
+            table: string;
+        };
+        Rejects: {
+            as_of: components["schemas"]["AsOf"];
+            /** @description all of them, by table */
+            counts: components["schemas"]["RejectCount"][];
+            /** @description cursor of the next page; absent: this is the last */
+            next?: string;
+            /** @description by table, path and offset; with skip only the first 100 of each table */
+            rows: components["schemas"]["Reject"][];
         };
         RestartOptions: {
             attempts?: number;
@@ -1516,6 +1572,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobPlan"];
+                };
+            };
+            /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getV1JobsJobRejects: {
+        parameters: {
+            query?: {
+                /** @description rows per page */
+                limit?: number;
+                /** @description next of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description id or name */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rejects"];
                 };
             };
             /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */

@@ -1,0 +1,301 @@
+package eval
+
+import (
+	"bytes"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxJSONDepth is how deep values may nest.
+const maxJSONDepth = 512
+
+// A jsonScan passes over JSON and says whether it is well-formed.
+type jsonScan struct {
+	data []byte
+	at   int
+}
+
+// peek returns the next byte; 0 at the end.
+func (s *jsonScan) peek() byte {
+	if s.at < len(s.data) {
+		return s.data[s.at]
+	}
+	return 0
+}
+
+func (s *jsonScan) space() {
+	for s.at < len(s.data) {
+		switch s.data[s.at] {
+		case ' ', '\t', '\n', '\r':
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+// closes takes the closing bracket of an empty value.
+func (s *jsonScan) closes(bracket byte) bool {
+	if s.space(); s.peek() != bracket {
+		return false
+	}
+	s.at++
+	return true
+}
+
+// next takes what follows an element: a comma, or the closing bracket.
+func (s *jsonScan) next(bracket byte) (more, ok bool) {
+	s.space()
+	c := s.peek()
+	s.at++
+	if c == ',' {
+		s.space()
+		return true, true
+	}
+	return false, c == bracket
+}
+
+// name takes a field's name and the colon behind it.
+func (s *jsonScan) name() (name []byte, ok bool) {
+	from := s.at + 1
+	if !s.text() {
+		return nil, false
+	}
+	name = s.data[from : s.at-1]
+	if s.space(); s.peek() != ':' {
+		return nil, false
+	}
+	s.at++
+	s.space()
+	return name, true
+}
+
+// skip takes a value.
+func (s *jsonScan) skip(depth int) bool {
+	switch c := s.peek(); {
+	case c == '"':
+		return s.text()
+	case c == '{' || c == '[':
+		return s.many(depth+1, c)
+	case c == 't':
+		return s.word("true")
+	case c == 'f':
+		return s.word("false")
+	case c == 'n':
+		return s.word("null")
+	}
+	return s.number()
+}
+
+func (s *jsonScan) word(w string) bool {
+	if !bytes.HasPrefix(s.data[s.at:], []byte(w)) {
+		return false
+	}
+	s.at += len(w)
+	return true
+}
+
+// many takes an object or an array.
+func (s *jsonScan) many(depth int, open byte) bool {
+	bracket := open + 2
+	if depth > maxJSONDepth {
+		return false
+	}
+	if s.at++; s.closes(bracket) {
+		return true
+	}
+	for {
+		if open == '{' {
+			if _, ok := s.name(); !ok {
+				return false
+			}
+		}
+		if !s.skip(depth) {
+			return false
+		}
+		if more, ok := s.next(bracket); !more {
+			return ok
+		}
+	}
+}
+
+// text takes a text in quotes.
+func (s *jsonScan) text() bool {
+	if s.peek() != '"' {
+		return false
+	}
+	for i := s.at + 1; i < len(s.data); i++ {
+		switch c := s.data[i]; {
+		case c == '"':
+			s.at = i + 1
+			return true
+		case c < ' ':
+			return false
+		case c == '\\':
+			n := jsonEscape(s.data[i:])
+			if n == 0 {
+				return false
+			}
+			i += n - 1
+		}
+	}
+	return false
+}
+
+// jsonEscape returns the length of the escape that text begins with; 0: it is none.
+func jsonEscape(text []byte) int {
+	if len(text) < 2 {
+		return 0
+	}
+	switch text[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if _, ok := jsonUnit(text); ok {
+			return 6
+		}
+	}
+	return 0
+}
+
+// jsonUnit reads \u and four hexadecimal digits.
+func jsonUnit(text []byte) (unit rune, ok bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range text[2:6] {
+		d := hexDigit(c)
+		if d < 0 {
+			return 0, false
+		}
+		unit = unit<<4 | rune(d)
+	}
+	return unit, true
+}
+
+func (s *jsonScan) number() bool {
+	if s.peek() == '-' {
+		s.at++
+	}
+	first := s.peek()
+	if n := s.digits(); n == 0 || n > 1 && first == '0' {
+		return false
+	}
+	if s.peek() == '.' {
+		if s.at++; s.digits() == 0 {
+			return false
+		}
+	}
+	if s.peek()|0x20 != 'e' {
+		return true
+	}
+	s.at++
+	if c := s.peek(); c == '+' || c == '-' {
+		s.at++
+	}
+	return s.digits() > 0
+}
+
+func (s *jsonScan) digits() int {
+	from := s.at
+	for s.at < len(s.data) && s.data[s.at] >= '0' && s.data[s.at] <= '9' {
+		s.at++
+	}
+	return s.at - from
+}
+
+// appendJSONText appends what stands between the quotes of a well-formed text; ok is
+// false at half a surrogate pair, which is no character.
+func appendJSONText(dst, text []byte) ([]byte, bool) {
+	for {
+		i := bytes.IndexByte(text, '\\')
+		if i < 0 {
+			return append(dst, text...), true
+		}
+		dst = append(dst, text[:i]...)
+		text = text[i:]
+		unit, ok := jsonUnit(text)
+		if !ok {
+			dst, text = append(dst, jsonUnescaped(text[1])), text[2:]
+			continue
+		}
+		text = text[6:]
+		if utf16.IsSurrogate(unit) {
+			low, _ := jsonUnit(text)
+			if unit = utf16.DecodeRune(unit, low); unit == utf8.RuneError {
+				return dst, false
+			}
+			text = text[6:]
+		}
+		dst = utf8.AppendRune(dst, unit)
+	}
+}
+
+func jsonUnescaped(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c
+}
+
+// appendJSONNumber appends a well-formed number as PostgreSQL keeps it: without an
+// exponent, and zero without a sign. ok is false where it has too many digits for that.
+func appendJSONNumber(dst, token []byte) ([]byte, bool) {
+	digits, negative := unsigned(token)
+	exponent, mantissa := 0, digits
+	if i := bytes.IndexAny(digits, "eE"); i >= 0 {
+		exponent, _ = parseExponent(digits[i+1:])
+		mantissa = digits[:i]
+	}
+	whole, fraction, _ := bytes.Cut(mantissa, []byte{'.'})
+	point, places := len(whole)+exponent, max(len(fraction)-exponent, 0)
+	if point > maxDigits || places > maxPlaces {
+		return dst, false
+	}
+	if negative && len(bytes.Trim(mantissa, "0.")) > 0 {
+		dst = append(dst, '-')
+	}
+	if exponent == 0 {
+		return append(dst, mantissa...), true
+	}
+	digit := func(i int) byte { // i counts from the first of mantissa
+		switch {
+		case i < 0 || i >= len(whole)+len(fraction):
+			return '0'
+		case i < len(whole):
+			return whole[i]
+		}
+		return fraction[i-len(whole)]
+	}
+	leading := true
+	for i := range point {
+		if c := digit(i); c != '0' || !leading {
+			dst, leading = append(dst, c), false
+		}
+	}
+	if leading {
+		dst = append(dst, '0')
+	}
+	if places > 0 {
+		dst = append(dst, '.')
+		for i := range places {
+			dst = append(dst, digit(point+i))
+		}
+	}
+	return dst, true
+}
+
+// The limits of PostgreSQL's numeric before and behind the point.
+const (
+	maxDigits = 131072
+	maxPlaces = 16383
+)

@@ -1,0 +1,148 @@
+package planner
+
+import (
+	"slices"
+
+	"weir/planner/expr"
+	"weir/planner/sql"
+)
+
+// An item is one expression of the select list, * written out.
+type item struct {
+	node  sql.Expr
+	alias *sql.Ident
+}
+
+// selectQuery binds SELECT:
+//
+//	FROM ─▶ filter WHERE ─▶ aggregate ─▶ filter HAVING ─▶ project ─▶ aggregate DISTINCT
+//
+// All of its clauses are bound, even where one of them is wrong.
+func (b *binder) selectQuery(s *sql.Select, w *with) *bound {
+	before := len(b.found.list)
+	in := b.from(s.From, w)
+	rows := &scope{found: b.found, fields: in.fields, from: in.what, wild: in.rel == nil, zone: b.zone, clause: "an aggregate"}
+	items := b.expand(s.Items, rows)
+	rows.items = items
+	rel := b.filter(in.rel, s.Where, rows, "WHERE")
+	out := *rows
+	grouped := len(s.GroupBy) > 0 || s.Having != nil || slices.ContainsFunc(items, func(it item) bool { return hasAggregate(it.node) })
+	if grouped {
+		out.groups = &grouping{rows: rows}
+		b.groupBy(s.GroupBy, items, &out)
+	}
+	q := &bound{items: items, rows: rows}
+	for _, it := range items {
+		q.outputs = append(q.outputs, output{e: out.expr(it.node), node: it.node})
+	}
+	having := b.condition(s.Having, &out, "HAVING")
+	b.refuseOverChanges(s, items, rel, grouped)
+	if len(b.found.list) > before || rel == nil || slices.ContainsFunc(q.outputs, func(o output) bool { return o.e == nil }) {
+		return nil // of a wrong table definition, too
+	}
+	if q.input = rel; grouped {
+		q.input = out.groups.relation(rel)
+	}
+	if having != nil {
+		q.input = &filter{input: q.input, predicate: having}
+	}
+	if s.Distinct {
+		return distinct(b.finish(q), q.outputs)
+	}
+	return q
+}
+
+// filter puts a condition, which may be nil, over a relation.
+func (b *binder) filter(rel relation, e sql.Expr, rows *scope, clause string) relation {
+	predicate := b.condition(e, rows, clause)
+	if rel == nil || predicate == nil {
+		return rel
+	}
+	return &filter{input: rel, predicate: predicate}
+}
+
+func (b *binder) condition(e sql.Expr, rows *scope, clause string) *expr.Expr {
+	if e == nil {
+		return nil
+	}
+	s := *rows
+	s.clause = clause
+	bound := s.expr(e)
+	if bound == nil || !s.condition(e, bound, clause) {
+		return nil
+	}
+	return convert(bound, expr.Type{Kind: expr.Boolean})
+}
+
+// distinct keeps each row once: an aggregate by all columns, without aggregates.
+func distinct(rel relation, outputs []output) *bound {
+	a := &aggregate{input: rel, cols: rel.columns()}
+	for i, c := range a.cols {
+		a.keys = append(a.keys, &expr.Expr{Op: expr.OpColumn, Type: c.typ, Column: i})
+	}
+	return whole(a, outputs)
+}
+
+// expand writes * and table.* out.
+func (b *binder) expand(list []*sql.Item, rows *scope) []item {
+	var items []item
+	for _, it := range list {
+		star, ok := it.Expr.(*sql.Star)
+		if !ok {
+			items = append(items, item{it.Expr, it.Alias})
+			continue
+		}
+		if !rows.checkQualifier(star.Table) {
+			continue
+		}
+		if rows.from == "" && !rows.wild {
+			b.found.add(star, CodeQuery, "", "* stands for the columns of FROM, and the query has none")
+		}
+		for _, f := range rows.fields {
+			if star.Table == nil || sameName(f.table, star.Table.Name) {
+				name := sql.Ident{Span: star.Span, Name: f.name}
+				items = append(items, item{node: &sql.ColumnRef{Span: star.Span, Name: name}})
+			}
+		}
+	}
+	return items
+}
+
+// refuseOverChanges refuses what cannot be kept right where rows are taken back: reading
+// the clock gives another value for the same row, and a sketch forgets nothing.
+func (b *binder) refuseOverChanges(s *sql.Select, items []item, rel relation, grouped bool) {
+	changing := rel != nil && changes(rel)
+	nodes := append(slices.Clone(s.GroupBy), s.Where, s.Having)
+	for _, it := range items {
+		nodes = append(nodes, it.node)
+	}
+	for _, n := range nodes {
+		eachCall(n, false, func(c *sql.Call, within bool) {
+			f := expr.FindFunction(c.Name.Name)
+			switch {
+			case f != nil && f.Volatile && (changing || grouped && !within && n != s.Where && !slices.Contains(s.GroupBy, n)):
+				b.found.add(c, CodeQuery, "call it in a query over rows that do not change, below the grouping",
+					"%s reads the clock, and the rows here change: what is taken back would not be what was given", f.SQL)
+			case changing && sameName(c.Name.Name, string(expr.ApproxCountDistinct)):
+				b.found.add(c, CodeQuery, "COUNT(DISTINCT x) is exact and counts back", "APPROX_COUNT_DISTINCT cannot take a row back, and the rows it reads here change")
+			}
+		})
+	}
+}
+
+// eachCall calls f for every call in e, which may be nil, and says whether it is an
+// operand of an aggregate.
+func eachCall(e sql.Expr, within bool, f func(c *sql.Call, within bool)) {
+	if e == nil {
+		return
+	}
+	if c, ok := e.(*sql.Call); ok {
+		f(c, within)
+		within = within || isAggregate(c)
+	}
+	for _, x := range operands(e) {
+		eachCall(x, within, f)
+	}
+}
+
+func isAggregate(c *sql.Call) bool { return hasAggregate(&sql.Call{Name: c.Name}) }
