@@ -205,17 +205,12 @@ func (q *query) site(t *testing.T) (*site, error) {
 			t.Fatal(err)
 		}
 	}
-	p, err := planner.Plan(strings.ReplaceAll(q.script, "${dir}", s.dir), nil, planner.Options{MaxParallelism: 64})
+	p, err := planner.Plan(strings.ReplaceAll(q.script, "${dir}", s.dir), nil, planner.Options{MaxParallelism: 64, OnRowError: policy})
 	if err != nil {
 		return nil, err
 	}
-	if s.graph = p.Graph; policy != "" {
-		s.graph = exectest.WithRejects(p.Graph, policy)
-		if err := s.graph.Validate(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return s, nil
+	s.graph = p.Graph
+	return s, s.graph.Validate()
 }
 
 // check compares with the golden file; the flag -rewrite (of package datadriven) writes it.

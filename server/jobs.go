@@ -37,7 +37,7 @@ type JobRequest struct {
 	Checkpoint     checkpointJSON `json:"checkpoint,omitempty,omitzero"`
 	Restart        restartJSON    `json:"restart,omitempty,omitzero"`
 	// What becomes of a row at fault: it fails the job, is skipped and counted, or is kept too.
-	OnRowError string `json:"on_row_error,omitempty" enums:"fail,skip,keep"`
+	OnRowError string `json:"on_row_error,omitempty" validate:"omitempty,oneof=fail skip keep" enums:"fail,skip,keep"`
 	// savepoint:NAME or checkpoint:JOB/7.
 	RestoreFrom          string `json:"restore_from,omitempty" example:"savepoint:before-release"`
 	AllowDuplicateOutput bool   `json:"allow_duplicate_output,omitempty"`

@@ -244,6 +244,8 @@ func rule(w validator.FieldError) string {
 		return fmt.Sprintf("is %v: give %s or more", w.Value(), w.Param())
 	case "max", "lte":
 		return fmt.Sprintf("is %v: give %s or less", w.Value(), w.Param())
+	case "oneof":
+		return fmt.Sprintf("is %q: give one of %s", w.Value(), strings.ReplaceAll(w.Param(), " ", ", "))
 	case "jobname":
 		return fmt.Sprintf("is %q: names match [a-z0-9][a-z0-9_-]{0,62} and do not begin with job_", w.Value())
 	case "snapshotname":

@@ -14,7 +14,6 @@ import (
 
 	"weir"
 	"weir/exec/deploy"
-	"weir/exec/exectest"
 	"weir/server/job"
 	"weir/server/job/jobtest"
 )
@@ -68,8 +67,7 @@ func TestRejectsOfAKilledWorker(t *testing.T) {
 	c.Worker("w1", 4)
 	c.Worker("w2", 4)
 	c.Heard(s, 2)
-	spec := c.Spec("faulty", faulty(t, c, n), 4)
-	spec.Graph, spec.OnRowError = *exectest.WithRejects(&spec.Graph, "keep"), "keep"
+	spec := c.Spec("faulty", "SET 'on_row_error' = 'keep';"+faulty(t, c, n), 4)
 	spec.Checkpoint = json.RawMessage(`{"interval":"100ms"}`)
 	if _, err := s.Submit(t.Context(), spec); err != nil {
 		t.Fatal(err)
@@ -126,8 +124,7 @@ func TestNoRejects(t *testing.T) {
 	if _, err := s.Submit(t.Context(), spec); !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), `the plan was made for "fail"`) {
 		t.Errorf("%v", err)
 	}
-	spec.Graph = *exectest.WithRejects(&spec.Graph, "keep")
-	if _, err := s.Submit(t.Context(), spec); err != nil {
+	if _, err := s.Submit(t.Context(), c.Spec("keeps", "SET 'on_row_error' = 'keep';"+sql, 1)); err != nil {
 		t.Fatal(err)
 	}
 	page, err := s.Rejects(t.Context(), "keeps", 1, "")

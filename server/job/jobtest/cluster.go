@@ -239,7 +239,7 @@ func (c *Cluster) Spec(name, sql string, parallelism int) job.Spec {
 	c.tb.Helper()
 	r, err := planner.Plan(sql, nil, planner.Options{})
 	c.must(err)
-	return job.Spec{Name: name, SQL: sql, Graph: *r.Graph, Parallelism: parallelism}
+	return job.Spec{Name: name, SQL: sql, Graph: *r.Graph, Parallelism: parallelism, OnRowError: r.Settings["on_row_error"]}
 }
 
 // Await waits until a job is in one of the statuses.
