@@ -142,7 +142,8 @@ func (s *jsonScan) text() bool {
 	return false
 }
 
-// jsonEscape returns the length of the escape that text begins with; 0: it is none.
+// jsonEscape returns the length of the escape that text begins with, of both where one
+// character takes two; 0: it is none. Half a surrogate pair is no character.
 func jsonEscape(text []byte) int {
 	if len(text) < 2 {
 		return 0
@@ -151,8 +152,16 @@ func jsonEscape(text []byte) int {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return 2
 	case 'u':
-		if _, ok := jsonUnit(text); ok {
+		unit, ok := jsonUnit(text)
+		switch {
+		case !ok:
+			return 0
+		case !utf16.IsSurrogate(unit):
 			return 6
+		}
+		low, _ := jsonUnit(text[6:])
+		if utf16.DecodeRune(unit, low) != utf8.RuneError {
+			return 12
 		}
 	}
 	return 0
@@ -204,13 +213,12 @@ func (s *jsonScan) digits() int {
 	return s.at - from
 }
 
-// appendJSONText appends what stands between the quotes of a well-formed text; ok is
-// false at half a surrogate pair, which is no character.
-func appendJSONText(dst, text []byte) ([]byte, bool) {
+// appendJSONText appends what stands between the quotes of a well-formed text.
+func appendJSONText(dst, text []byte) []byte {
 	for {
 		i := bytes.IndexByte(text, '\\')
 		if i < 0 {
-			return append(dst, text...), true
+			return append(dst, text...)
 		}
 		dst = append(dst, text[:i]...)
 		text = text[i:]
@@ -222,10 +230,7 @@ func appendJSONText(dst, text []byte) ([]byte, bool) {
 		text = text[6:]
 		if utf16.IsSurrogate(unit) {
 			low, _ := jsonUnit(text)
-			if unit = utf16.DecodeRune(unit, low); unit == utf8.RuneError {
-				return dst, false
-			}
-			text = text[6:]
+			unit, text = utf16.DecodeRune(unit, low), text[6:]
 		}
 		dst = utf8.AppendRune(dst, unit)
 	}

@@ -75,7 +75,7 @@ func (p *jsonPath) appendValue(dst, data []byte) ([]byte, verdict) {
 	case '{', '[', 'n':
 		return dst, absent
 	case '"':
-		dst, ok = appendJSONText(dst, token[1:len(token)-1])
+		dst = appendJSONText(dst, token[1:len(token)-1])
 	case 't', 'f':
 		dst = append(dst, token...)
 	default:
@@ -168,7 +168,6 @@ func (p *jsonPath) same(name []byte, field string) bool {
 	if bytes.IndexByte(name, '\\') < 0 {
 		return string(name) == field
 	}
-	var ok bool
-	p.name, ok = appendJSONText(p.name[:0], name)
-	return ok && string(p.name) == field
+	p.name = appendJSONText(p.name[:0], name)
+	return string(p.name) == field
 }

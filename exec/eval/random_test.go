@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"pgregory.net/rapid"
@@ -30,10 +31,11 @@ var (
 	testBigInts = []int64{0, 1, -1, 3, math.MaxInt32 + 1, math.MaxInt64, math.MinInt64}
 	testDoubles = []float64{0, math.Copysign(0, -1), 1, -2.5, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64}
 	testDigits  = []string{"0", "1", "-1.25", "0.01", "3.33", "999999999999999999999999999999999999.99", "-999999999999999999999999999999999999.99"}
-	testStrings = []string{"", "a", "ab", "buy", "cart", "exactly8", "ninechars", "a longer string", "é"}
-	testBytes   = []string{"", "00", "61", "ff00", "deadbeefdeadbeefde"} // hexadecimal
-	testTimes   = []int64{0, -1, 86_400_000_000, 1_511_571_600_000_000, -62_135_596_800_000_000}
-	testDays    = []int64{0, -1, 17_495, -719_162, 2_932_896}
+	testStrings = []string{"", "a", "ab", "buy", "cart", "exactly8", "ninechars", "a longer string", "é", "Éa b", " 7 ", "-1.5", "1e3", "tRue",
+		"a%_", "%a", "!", "(a)|b", "[", "2017-11-25", `{"a": [{"b": "é"}, 7]}`, "$.a[0].b", "$.a[1]"}
+	testBytes = []string{"", "00", "61", "ff00", "deadbeefdeadbeefde"} // hexadecimal
+	testTimes = []int64{0, -1, 86_400_000_000, 1_511_571_600_000_000, -62_135_596_800_000_000}
+	testDays  = []int64{0, -1, 17_495, -719_162, 2_932_896}
 )
 
 // drawLiteral returns a constant; 1 in 6 is NULL.
@@ -131,6 +133,11 @@ func (s *exprSource) draw(typ expr.Type, depth int) *expr.Expr {
 	switch {
 	case choice == 4:
 		return s.caseOf(typ, depth-1)
+	case choice == 6 || choice == 7:
+		if e := s.call(typ, depth-1); e != nil {
+			return e
+		}
+		return s.cast(typ, depth-1)
 	case choice == 5:
 		args := []*expr.Expr{s.draw(typ, depth-1), s.draw(typ, depth-1)}
 		if rapid.Bool().Draw(s.t, "third") {
@@ -156,6 +163,43 @@ func (s *exprSource) caseOf(typ expr.Type, depth int) *expr.Expr {
 		args = append(args, s.condition(depth), s.draw(typ, depth))
 	}
 	return s.make(expr.OpCase, typ, append(args, s.draw(typ, depth))...)
+}
+
+// call draws a call of a function that gives typ, or nil where there is none.
+func (s *exprSource) call(typ expr.Type, depth int) *expr.Expr {
+	var fit []testFunction
+	for _, f := range testFunctions() {
+		if f.result == typ.Kind {
+			fit = append(fit, f)
+		}
+	}
+	if len(fit) == 0 || rapid.IntRange(0, 2).Draw(s.t, "no call") == 0 {
+		return nil
+	}
+	f := rapid.SampledFrom(fit).Draw(s.t, "function")
+	var args []*expr.Expr
+	for i, k := range f.args {
+		arg := s.draw(expr.Type{Kind: k}, depth)
+		if i > 0 && rapid.Bool().Draw(s.t, "constant") {
+			arg = drawLiteral(s.t, expr.Type{Kind: k})
+		}
+		args = append(args, arg)
+	}
+	e := s.make(expr.OpCall, typ, args...)
+	e.Func = f.name
+	return e
+}
+
+// cast draws a cast to typ.
+func (s *exprSource) cast(typ expr.Type, depth int) *expr.Expr {
+	from := []expr.Type{typ}
+	for _, t := range testTypes {
+		if t.Kind == expr.String || slices.Contains(castable(typ.Kind), t.Kind) {
+			from = append(from, t)
+		}
+	}
+	op := rapid.SampledFrom([]expr.Op{expr.OpCast, expr.OpTryCast}).Draw(s.t, "op")
+	return s.make(op, typ, s.draw(rapid.SampledFrom(from).Draw(s.t, "from"), depth))
 }
 
 // narrower draws a type that converts to typ.

@@ -45,6 +45,8 @@ func reference(e *expr.Expr, b *batch.Batch, row int, where bool) (value, *RowEr
 		}
 	}
 	switch e.Op {
+	case expr.OpCall:
+		return referenceCall(e, args, row)
 	case expr.OpIsNull:
 		return value{b: args[0].null}, nil
 	case expr.OpIsNotNull:
@@ -68,6 +70,8 @@ func reference(e *expr.Expr, b *batch.Batch, row int, where bool) (value, *RowEr
 		return value{b: compares(e.Op, order(e.Args[0].Type.Kind, args[0], args[1]))}, nil
 	case expr.OpConvert:
 		return referenceConvert(e, args[0], row)
+	case expr.OpCast, expr.OpTryCast:
+		return referenceCast(e, args[0], row)
 	}
 	return referenceArith(e, args, row)
 }
