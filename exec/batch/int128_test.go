@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"math"
 	"math/big"
 	"strconv"
 	"testing"
@@ -123,6 +124,25 @@ func TestDecimalRoundTrip(t *testing.T) {
 		}
 		if back, err := ParseDecimal(text, scale); err != nil || back != a {
 			t.Fatalf("parsed %q to %v, %v", text, back, err)
+		}
+	})
+}
+
+// TestQuoFloat64: the double nearest to the exact quotient, as math/big finds it.
+func TestQuoFloat64(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		a := Int128{Lo: rapid.Uint64().Draw(r, "lo"), Hi: rapid.SampledFrom([]int64{0, -1, 1, 12345, math.MinInt64, math.MaxInt64}).Draw(r, "hi")}
+		if rapid.Bool().Draw(r, "near a tie") {
+			a = Int128Of(1<<53 + 1)
+			a, _ = a.MulInt64(rapid.Int64Range(-1<<60, 1<<60).Draw(r, "factor"))
+			a, _ = a.AddInt64(rapid.Int64Range(-1, 1).Draw(r, "off"))
+		}
+		n := rapid.OneOf(rapid.Int64Range(1, math.MaxInt64), rapid.Int64Range(1, 8), rapid.Just(int64(1)<<62)).Draw(r, "n")
+		digits, _ := new(big.Int).SetString(a.Decimal(0), 10)
+		want, _ := new(big.Rat).SetFrac(digits, big.NewInt(n)).Float64()
+		if got := a.QuoFloat64(n); got != want {
+			r.Fatalf("%s / %d = %v, want %v", a.Decimal(0), n, got, want)
 		}
 	})
 }

@@ -1,5 +1,5 @@
 // Package op holds the operators that transform rows within a task, one per file:
-// filter, project, local_aggregate, global_aggregate, result and rejects. Open is their
+// filter, project, expand, local_aggregate, global_aggregate, result and rejects. Open is their
 // list. What may be called when is in package exec (Operator).
 //
 //	source ▸ filter ▸ project ▸ local_aggregate ══hash(keys)══▶ global_aggregate ▸ project ▸ result
@@ -9,7 +9,14 @@
 // An aggregate runs in two phases. The local one shrinks the stream in the source's
 // task; it keeps nothing over a flush, and passes rows through while their keys hardly
 // repeat. The global one owns each group. Both use the accumulators of aggregate.go,
-// which lie in 64-bit words.
+// which lie in 64-bit words; the texts of MIN and MAX and the sketches of
+// APPROX_COUNT_DISTINCT are byte strings, in the global phase parts of a group's blob.
+//
+// DISTINCT aggregates have one phase, and a second table: the values of an argument in each
+// group (values.go). Rows that are taken back (Changing) are aggregated in one phase too:
+// every group counts its rows and goes with the last one; sums and counts subtract; MIN and
+// MAX, like DISTINCT, count each value, and find the next one in an ordered index in memory.
+// expand emits each row once for every grouping set, whose number is one of the keys.
 //
 // Where on_row_error is skip or keep, filters and projections take the rows that fail out of
 // their batch (sieve.go), reject them and go on; rejects keeps what all chains reject.
@@ -20,9 +27,12 @@
 //	   alone, never on batches or parallelism; only a DOUBLE sum's last bit may differ.
 //	O2 A partial result is emitted by Flush at the latest; it is never state (I11).
 //	O3 The global aggregate emits, per batch, at most one change of each group: +I for
-//	   a new one, -U and +U where its value changed. With Final, each group once at End.
+//	   a new one, -U and +U where its value changed, -D for one whose rows are all taken
+//	   back. With Final, each group that is left once at End. Groups that exist without a
+//	   row (Always, and the one without GROUP BY) appear at End where they are not there.
 //	O4 An overflow names its aggregate, in both phases.
 //	O5 NULL is a group of its own; -0 groups with 0 and shows as 0, all NaNs are one group.
+//	   MIN and MAX take -0 for less than 0.
 //	O6 A result's version grows with every change and over attempts; a reader that is
 //	   too far behind gets the whole table, never a gap.
 //	O7 A row is rejected as a whole and once per operator, by its first expression that
@@ -38,10 +48,13 @@
 //
 // exec.RowError from filters and projections, exec.ValueError from aggregates: both
 // are faults of the input. Only the former can be rejected: a sum that leaves its type is
-// no single row's fault and fails the job whatever on_row_error says.
+// no single row's fault and fails the job whatever on_row_error says. A row that is taken
+// back before it was there breaks what an exchange promises: an error of the operator.
 //
 // # Testing
 //
 // exectest attacks each operator: one row at a time, all at once, a snapshot and a
-// restore after every batch, other parallelisms; all must give the same answer.
+// restore after every batch, other parallelisms; all must give the same answer. Every
+// aggregate, in each way that it may run, is compared with its recomputation from the
+// rows that random changes leave.
 package op

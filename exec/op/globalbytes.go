@@ -55,11 +55,11 @@ func (a *globalAgg) setPart(acc *accumulator, slot int, part []byte) {
 // note puts a hash into a group's sketch. Most hashes change nothing, and cost a look.
 func (a *globalAgg) note(acc *accumulator, slot int, hash uint64) {
 	s := sketch(partOf(a.table.Blob(slot), acc.part))
-	register, rank := registerOf(hash)
-	if s.rank(register) >= rank {
+	entry := entryOf(hash)
+	if s.holds(entry) {
 		return
 	}
-	a.part = append(a.part[:0], s...).put(register, rank)
+	a.part = append(a.part[:0], s...).put(entry)
 	a.setPart(acc, slot, a.part)
 	a.table.Words(slot)[acc.word+1] = 1
 }

@@ -115,7 +115,7 @@ func (l *localBytes) note(w []uint64, hash uint64) {
 	}
 	s := &l.sketches[w[0]-1]
 	before := len(*s)
-	*s = s.put(registerOf(hash))
+	*s = s.put(entryOf(hash))
 	l.size += len(*s) - before
 }
 

@@ -1,38 +1,58 @@
 package op
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 )
 
-// A sketch counts distinct values in a fixed space: HyperLogLog of 2^14 registers, with a
-// standard error of 0.8 %. A register holds the largest rank among the hashes that fall
-// to it. Its bytes are state and travel between workers; they are frozen:
+// A sketch counts distinct values in a fixed space: while there are few, by keeping 32 bits
+// of each one's hash, then by HyperLogLog of 2^14 registers, with a standard error of 0.8 %.
+// Its bytes are state and travel between workers; they are frozen:
 //
 //	form  1 byte    none at all: no values
-//	1     sparse    3 bytes per register that is not 0, big-endian, ascending: register<<6 | rank
-//	2     dense     1 byte per register
+//	1     sparse    4 bytes per place, big-endian, ascending: place<<6 | rank. The place is
+//	                the first 26 bits of a hash, the rank that of the bits behind it
+//	2     dense     1 byte per register, the first 14 bits of a hash: the rank of the bits
+//	                behind these
 //
-// The form follows from the registers, and they from the set of values alone: so do the
-// estimate and the bytes, whatever the order, the parallelism and the restores.
+// A rank is 1 more than the number of zeros that the bits begin with; of several hashes the
+// largest counts. The form follows from the number of places, and all of it from the set of
+// values alone: so do the estimate and the bytes, whatever the order, the parallelism and
+// the restores.
 type sketch []byte
 
 const (
-	sketchBits  = 14
-	registers   = 1 << sketchBits
-	formSparse  = 1
-	formDense   = 2
-	sparseEntry = 3
-	sparseMost  = 2048 // entries; one more, and the sketch is dense
+	registerBits = 14
+	registers    = 1 << registerBits
+	placeBits    = 26
+	formSparse   = 1
+	formDense    = 2
+	sparseEntry  = 4
+	sparseMost   = 2048 // places; one more, and the sketch is dense
 )
 
-// registerOf gives the register that a hash falls to, and its rank: 1 more than the zeros
-// that the rest of it begins with.
-func registerOf(hash uint64) (register int, rank byte) {
-	rest := hash<<sketchBits | 1<<(sketchBits-1)
-	return int(hash >> (64 - sketchBits)), byte(bits.LeadingZeros64(rest) + 1)
+// rankBehind is the rank of the bits of a hash behind the first ones.
+func rankBehind(hash uint64, first int) byte {
+	return byte(bits.LeadingZeros64(hash<<first|1<<(first-1)) + 1)
+}
+
+// entryOf is the sparse entry of a hash.
+func entryOf(hash uint64) uint32 {
+	return uint32(hash>>(64-placeBits))<<6 | uint32(rankBehind(hash, placeBits))
+}
+
+// registerOf is what a sparse entry says to a register.
+func registerOf(entry uint32) (register int, rank byte) {
+	place := entry >> 6
+	const below = placeBits - registerBits
+	register = int(place >> below)
+	if rest := place << (32 - below); rest != 0 {
+		return register, byte(bits.LeadingZeros32(rest) + 1)
+	}
+	return register, below + byte(entry&63)
 }
 
 // check refuses bytes that are no sketch.
@@ -44,127 +64,106 @@ func (s sketch) check() error {
 	return fmt.Errorf("%d bytes that begin with %d are no sketch of this version", len(s), s[0])
 }
 
-// find gives the place of a register's entry, or where it belongs.
-func (s sketch) find(register int) (at int, ok bool) {
+// find looks for the entry of the same place: where it is, or where it belongs.
+func (s sketch) find(entry uint32) (at int, ok bool) {
 	low, high := 0, (len(s)-1)/sparseEntry
 	for low < high {
 		mid := (low + high) / 2
-		if r, _ := s.entry(1 + sparseEntry*mid); r < register {
+		if s.entry(1+sparseEntry*mid)>>6 < entry>>6 {
 			low = mid + 1
 		} else {
 			high = mid
 		}
 	}
 	at = 1 + sparseEntry*low
-	if at >= len(s) {
-		return at, false
-	}
-	r, _ := s.entry(at)
-	return at, r == register
+	return at, at < len(s) && s.entry(at)>>6 == entry>>6
 }
 
-// entry reads the sparse entry at a place.
-func (s sketch) entry(at int) (register int, rank byte) {
-	x := int(s[at])<<16 | int(s[at+1])<<8 | int(s[at+2])
-	return x >> 6, byte(x & 63)
-}
+// entry reads the sparse entry at an offset.
+func (s sketch) entry(at int) uint32 { return binary.BigEndian.Uint32(s[at:]) }
 
-func (s sketch) setEntry(at, register int, rank byte) {
-	x := register<<6 | int(rank)
-	s[at], s[at+1], s[at+2] = byte(x>>16), byte(x>>8), byte(x)
-}
-
-// rank is the content of a register.
-func (s sketch) rank(register int) byte {
+// holds reports whether an entry would change nothing.
+func (s sketch) holds(entry uint32) bool {
 	if len(s) == 0 {
-		return 0
+		return false
 	}
 	if s[0] == formDense {
-		return s[1+register]
+		register, rank := registerOf(entry)
+		return s[1+register] >= rank
 	}
-	at, ok := s.find(register)
-	if !ok {
-		return 0
-	}
-	_, rank := s.entry(at)
-	return rank
+	at, ok := s.find(entry)
+	return ok && s.entry(at) >= entry
 }
 
-// put raises a register to a rank, in the sketch's own memory or, as append does, in more.
-func (s sketch) put(register int, rank byte) sketch {
+// put takes an entry in, in the sketch's own memory or, as append does, in more.
+func (s sketch) put(entry uint32) sketch {
 	if len(s) == 0 {
 		s = append(s, formSparse)
 	}
 	if s[0] == formDense {
+		register, rank := registerOf(entry)
 		s[1+register] = max(s[1+register], rank)
 		return s
 	}
-	at, ok := s.find(register)
-	if ok {
-		if _, old := s.entry(at); old < rank {
-			s.setEntry(at, register, rank)
-		}
-		return s
+	at, ok := s.find(entry)
+	switch {
+	case ok:
+		entry = max(entry, s.entry(at))
+	case len(s) == 1+sparseEntry*sparseMost:
+		return s.dense().put(entry)
+	default:
+		s = append(s, 0, 0, 0, 0)
+		copy(s[at+sparseEntry:], s[at:])
 	}
-	if len(s) >= 1+sparseEntry*sparseMost {
-		return s.dense().put(register, rank)
-	}
-	s = append(s, 0, 0, 0)
-	copy(s[at+sparseEntry:], s[at:])
-	s.setEntry(at, register, rank)
+	binary.BigEndian.PutUint32(s[at:], entry)
 	return s
 }
 
-// dense turns a sparse sketch into a dense one.
+// dense turns a sketch into a dense one.
 func (s sketch) dense() sketch {
+	if len(s) > 0 && s[0] == formDense {
+		return s
+	}
 	old := slices.Clone(s)
 	s = slices.Grow(s[:0], 1+registers)[:1+registers]
 	clear(s)
 	s[0] = formDense
 	for at := 1; at < len(old); at += sparseEntry {
-		register, rank := old.entry(at)
-		s[1+register] = rank
+		s = s.put(old.entry(at))
 	}
 	return s
 }
 
-// merge raises the registers of s to those of another sketch; changed: some rose.
+// merge takes another sketch in; changed: it said something new.
 func (s sketch) merge(o sketch) (merged sketch, changed bool) {
 	if len(o) > 0 && o[0] == formDense {
-		for register, rank := range o[1:] {
-			if rank > 0 && s.rank(register) < rank {
-				s, changed = s.put(register, rank), true
+		changed = len(s) == 0 || s[0] != formDense
+		s = s.dense()
+		for i, rank := range o[1:] {
+			if s[1+i] < rank {
+				s[1+i], changed = rank, true
 			}
 		}
 		return s, changed
 	}
 	for at := 1; at < len(o); at += sparseEntry {
-		if register, rank := o.entry(at); s.rank(register) < rank {
-			s, changed = s.put(register, rank), true
+		if entry := o.entry(at); !s.holds(entry) {
+			s, changed = s.put(entry), true
 		}
 	}
 	return s, changed
 }
 
-// estimate gives about the number of distinct values: Ertl's estimator, which needs
-// neither tables nor a change of method from small to large numbers.
+// estimate gives about the number of distinct values: the number of places, or by Ertl's
+// estimator of the registers, which needs neither tables nor a change of method.
 func (s sketch) estimate() int64 {
-	if len(s) == 0 {
-		return 0
+	if len(s) == 0 || s[0] == formSparse {
+		return int64(len(s) / sparseEntry)
 	}
-	const most = 64 - sketchBits + 1
+	const most = 64 - registerBits + 1
 	var counts [most + 1]float64 // registers by their content
-	if s[0] == formDense {
-		for _, rank := range s[1:] {
-			counts[min(rank, most)]++
-		}
-	} else {
-		for at := 1; at < len(s); at += sparseEntry {
-			_, rank := s.entry(at)
-			counts[min(rank, most)]++
-			counts[0]--
-		}
-		counts[0] += registers
+	for _, rank := range s[1:] {
+		counts[min(rank, most)]++
 	}
 	z := registers * tau(1-counts[most]/registers)
 	for k := most - 1; k >= 1; k-- {
