@@ -123,7 +123,7 @@ func (a *globalAgg) feed(s exec.Setup) error {
 		}
 	}
 	for _, v := range a.values {
-		if err := v.index(s, a.keys); err != nil {
+		if err := v.index(s, a.table); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"weir"
 	"weir/exec"
 	"weir/exec/batch"
 	"weir/exec/state"
@@ -22,8 +23,8 @@ import (
 // An entry's hash has the high half of its group's, which chooses the key group, and the
 // low half of that of group and value together, so that entries spread.
 //
-// MIN and MAX find the next value in an ordered index in memory, about 12 bytes per value
-// beside the 32 and more of the entry; it is built when the state is opened.
+// MIN and MAX find the next value in an ordered index in memory, about
+// 24 bytes per value beside the 32 and more of the entry; it is built when the state is opened.
 type values struct {
 	arg     int
 	columns []int // the keys, then the argument
@@ -32,6 +33,7 @@ type values struct {
 	sums    []accumulator
 	least   []accumulator
 	order   *btree.BTreeG[valueRef] // nil: no MIN, no MAX
+	groups  *state.Table
 
 	view   batch.Batch // scratch: the rows whose argument is not NULL
 	at     []int32     // which of the batch's selected rows each of them is
@@ -43,10 +45,12 @@ type values struct {
 	one    batch.Batch // scratch: a value, in the argument's column
 }
 
-// A valueRef is an entry in the ordered index. Its first bytes are the group's.
+// A valueRef is an entry in the ordered index: the slot of the group, which stays while it
+// has values, and what tells most values apart without a look at the entry.
 type valueRef struct {
-	slot  int32
-	group int32 // length of the group's key
+	group int32
+	entry int32
+	head  uint64
 }
 
 func newValues(store *state.Store, number int, keys []int, arg int, counted bool) *values {
@@ -68,42 +72,85 @@ func (v *values) feeds(a accumulator, least bool) {
 	v.least = append(v.least, a)
 }
 
-// index builds the ordered index, if it is needed.
-func (v *values) index(s exec.Setup, keys []int) error {
+// index builds the ordered index, if it is needed, over the groups of a table.
+func (v *values) index(s exec.Setup, groups *state.Table) error {
 	kinds := exec.Layout(s.Input)
 	v.one = batch.Batch{Columns: make([]batch.Vector, v.arg+1), Len: 1}
 	v.one.Columns[v.arg].Physical = kinds[v.arg]
 	if len(v.least) == 0 {
 		return nil
 	}
+	v.groups = groups
 	v.order = btree.NewBTreeGOptions(v.before, btree.Options{NoLocks: true})
-	group := make([]batch.Vector, len(keys))
+	key := batch.Batch{Columns: make([]batch.Vector, len(v.columns)-1), Len: 1}
+	all := make([]int, len(key.Columns))
+	for i := range all {
+		all[i], key.Columns[i].Physical = i, kinds[v.columns[i]]
+	}
 	var failed error
-	v.table.Range(func(slot int) bool {
-		for i, k := range keys {
-			group[i].Physical = kinds[k]
-			group[i].Reset()
+	v.table.Range(func(entry int) bool {
+		for i := range key.Columns {
+			key.Columns[i].Reset()
 		}
-		key := v.table.Key(slot)
-		rest, err := batch.DecodeKey(key, group)
-		if err != nil {
-			failed = fmt.Errorf("index the values of a group: %w", err)
-			return false
+		text := v.table.Key(entry)
+		rest, err := batch.DecodeKey(text, key.Columns)
+		if err == nil {
+			err = v.decode(rest)
 		}
-		v.order.Set(valueRef{int32(slot), int32(len(key) - len(rest))})
-		return true
+		var hash [1]uint64
+		batch.HashRows(&key, all, hash[:])
+		group, ok := groups.Find(hash[0], text[:len(text)-len(rest)])
+		if err == nil && !ok {
+			err = fmt.Errorf("%w: a value of a group that is not there", weir.ErrInvalid)
+		}
+		if failed = err; err == nil {
+			v.order.Set(valueRef{int32(group), int32(entry), headOf(&v.one.Columns[v.arg], 0)})
+		}
+		return failed == nil
 	})
 	return failed
+}
+
+// decode reads an encoded value into v.one.
+func (v *values) decode(value []byte) error {
+	column := v.one.Columns[v.arg:]
+	column[0].Reset()
+	if _, err := batch.DecodeKey(value, column); err != nil {
+		return fmt.Errorf("a value of a group: %w", err)
+	}
+	return nil
+}
+
+// headOf gives the first 64 bits of a value: they order values, but for some that differ behind
+// them only.
+func headOf(v *batch.Vector, row int) uint64 {
+	const sign = 1 << 63
+	switch v.Physical {
+	case batch.Bools:
+		return uint64(truth(v.Bools[row]))
+	case batch.Ints:
+		return uint64(v.Ints[row]) ^ sign
+	case batch.Floats:
+		return batch.FloatOrder(v.Floats[row]) ^ sign
+	case batch.Decimals:
+		return uint64(v.Decimals[row].Hi) ^ sign
+	}
+	var head [8]byte
+	copy(head[:], v.Str(row))
+	return binary.BigEndian.Uint64(head[:])
 }
 
 // before orders values by group, and within it as MIN and MAX do. The encoding of keys
 // orders all values but texts, which begin with their length.
 func (v *values) before(a, b valueRef) bool {
-	x, y := v.table.Key(int(a.slot)), v.table.Key(int(b.slot))
-	if c := bytes.Compare(x[:a.group], y[:b.group]); c != 0 {
-		return c < 0
+	if a.group != b.group {
+		return a.group < b.group
 	}
-	x, y = x[a.group:], y[b.group:]
+	if a.head != b.head || a.entry == b.entry {
+		return a.head < b.head
+	}
+	group := len(v.groups.Key(int(a.group)))
+	x, y := v.table.Key(int(a.entry))[group:], v.table.Key(int(b.entry))[group:]
 	if x[0] == byte(batch.Strings) {
 		return bytes.Compare(textOf(x), textOf(y)) < 0
 	}
@@ -202,7 +249,7 @@ func (a *globalAgg) enter(v *values, slot, entry int, b *batch.Batch, row int) e
 	if v.order == nil {
 		return nil
 	}
-	v.order.Set(valueRef{int32(entry), int32(len(a.table.Key(slot)))})
+	v.order.Set(valueRef{int32(slot), int32(entry), headOf(&b.Columns[v.arg], row)})
 	for i := range v.least {
 		if err := a.offer(&v.least[i], slot, b, row); err != nil {
 			return err
@@ -231,7 +278,7 @@ func (a *globalAgg) leave(v *values, slot, entry int, b *batch.Batch, row int) e
 	if v.order == nil {
 		return nil
 	}
-	ref := valueRef{int32(entry), int32(len(a.table.Key(slot)))}
+	ref := valueRef{int32(slot), int32(entry), headOf(&b.Columns[v.arg], row)}
 	v.order.Delete(ref)
 	for i := range v.least {
 		if err := a.replace(v, &v.least[i], slot, ref, b, row); err != nil {
@@ -259,9 +306,7 @@ func (a *globalAgg) replace(v *values, acc *accumulator, slot int, gone valueRef
 	if !ok {
 		return nil
 	}
-	value := &v.one.Columns[v.arg]
-	value.Reset()
-	if _, err := batch.DecodeKey(v.table.Key(int(next.slot))[next.group:], v.one.Columns[v.arg:]); err != nil {
+	if err := v.decode(v.table.Key(int(next.entry))[len(a.table.Key(slot)):]); err != nil {
 		return fmt.Errorf("%s: %w", a.name, err)
 	}
 	return a.offer(acc, slot, &v.one, 0)
@@ -270,9 +315,8 @@ func (a *globalAgg) replace(v *values, acc *accumulator, slot int, gone valueRef
 // next finds the value of the same group that comes after one that has left the index;
 // down: before it. Its entry is still there.
 func (v *values) next(gone valueRef, down bool) (next valueRef, ok bool) {
-	group := v.table.Key(int(gone.slot))[:gone.group]
 	look := func(r valueRef) bool {
-		next, ok = r, r.group == gone.group && bytes.Equal(v.table.Key(int(r.slot))[:r.group], group)
+		next, ok = r, r.group == gone.group
 		return false
 	}
 	if down {
