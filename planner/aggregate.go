@@ -36,7 +36,7 @@ func (g *grouping) column(i int) *expr.Expr {
 // add registers an aggregate, once for all that are equal, and returns its column.
 func (g *grouping) add(a call) *expr.Expr {
 	i := slices.IndexFunc(g.aggs, func(b call) bool {
-		return a.fn == b.fn && a.text == b.text && a.typ == b.typ && (a.arg == nil || a.arg.Type == b.arg.Type)
+		return a.fn == b.fn && a.distinct == b.distinct && a.text == b.text && a.typ == b.typ && (a.arg == nil || a.arg.Type == b.arg.Type)
 	})
 	if i < 0 {
 		i = len(g.aggs)
@@ -53,44 +53,113 @@ func (g *grouping) before() int {
 	return len(g.keys)
 }
 
-func (s *scope) call(e *sql.Call) *expr.Expr {
+// aggregate binds an aggregate call: its argument, in the scope of the rows, DISTINCT,
+// and FILTER, which becomes a part of the argument.
+func (s *scope) aggregate(e *sql.Call, f *expr.AggregateFunction) *expr.Expr {
 	name := strings.ToUpper(e.Name.Name)
+	count := f.Name == expr.Count
 	switch {
-	case name == "GROUPING" || name == "GROUPING_ID":
-		return s.grouping(e)
-	case name != "COUNT" && name != "SUM":
-		s.refuseFunction(e, name)
-		return nil
 	case s.groups == nil:
 		s.found.add(e, CodeQuery, "", "an aggregate (%s) cannot stand in %s", name, s.clause)
 		return nil
-	case e.Filter != nil:
-		s.found.add(e.Filter, CodeUnsupported, "", "FILTER (WHERE …) is not supported")
+	case e.Star && !count, !e.Star && len(e.Args) != 1:
+		hint := ""
+		if count && !e.Distinct && len(e.Args) == 0 {
+			hint = "COUNT(*) counts rows"
+		}
+		s.found.add(e, CodeType, hint, "%s takes one argument", name)
 		return nil
-	case e.Distinct:
-		s.found.add(e, CodeUnsupported, "", "%s(DISTINCT …) is not supported", name)
-		return nil
-	case e.Star && name == "COUNT":
-		return s.groups.add(call{fn: expr.CountStar, typ: expr.Type{Kind: expr.BigInt}, text: "count(*)"})
-	case e.Star || len(e.Args) != 1:
-		s.found.add(e, CodeType, "", "%s takes one argument", name)
+	case e.Distinct && !f.Distinct:
+		s.found.add(e, CodeType, "leave DISTINCT out: it counts distinct values", "%s takes no DISTINCT", name)
 		return nil
 	}
+	a := call{fn: expr.CountStar, typ: expr.Type{Kind: expr.BigInt}}
+	operand := "*"
+	rows := s.groups.rows
+	if !e.Star {
+		if a.arg = s.aggregateArgument(e, f); a.arg == nil {
+			return nil
+		}
+		a.fn, a.typ = f.Name, aggregateType(f.Name, a.arg.Type)
+		switch f.Name {
+		case expr.Count, expr.Sum, expr.Avg: // it makes no difference to the others
+			a.distinct = e.Distinct
+		}
+		operand = a.arg.SQL(rows.names())
+		if a.distinct {
+			operand = "DISTINCT " + operand
+		}
+	}
+	a.text = string(f.Name) + "(" + operand + ")"
+	if e.Filter != nil && !s.filter(e.Filter, &a) {
+		return nil
+	}
+	return s.groups.add(a)
+}
+
+// aggregateArgument binds the argument of an aggregate and checks its type.
+func (s *scope) aggregateArgument(e *sql.Call, f *expr.AggregateFunction) *expr.Expr {
 	arg := s.groups.rows.expr(e.Args[0])
 	if arg == nil {
 		return nil
 	}
-	arg = typed(arg)
-	a := call{arg: arg, fn: expr.Count, typ: expr.Type{Kind: expr.BigInt}}
-	if name == "SUM" {
-		if rank(arg.Type) == 0 {
-			s.found.add(e.Args[0], CodeType, "", "SUM needs a number, and this is %s", article(arg))
+	if f.Name == expr.BoolAnd || f.Name == expr.BoolOr {
+		if !s.condition(e.Args[0], arg, f.SQL) {
 			return nil
 		}
-		a.fn, a.typ = expr.Sum, sumType(arg.Type)
+		return convert(arg, boolean)
 	}
-	a.text = string(a.fn) + "(" + arg.SQL(s.names()) + ")"
-	return s.groups.add(a)
+	if len(f.Kinds) == 0 || arg.Type.Kind == expr.Null && slices.Contains(f.Kinds, expr.String) {
+		return typed(arg)
+	}
+	if !slices.Contains(f.Kinds, arg.Type.Kind) {
+		what, hint := "a value with an order", "BOOL_AND is the least, BOOL_OR the greatest BOOLEAN"
+		if !slices.Contains(f.Kinds, expr.String) {
+			what, hint = "a number", ""
+			if isInterval(arg.Type) {
+				hint = f.SQL + "(EXTRACT(EPOCH FROM x)) is in seconds"
+			}
+		}
+		s.found.add(e.Args[0], CodeType, hint, "%s needs %s, and this is %s", f.SQL, what, article(arg))
+		return nil
+	}
+	return arg
+}
+
+// filter makes FILTER (WHERE …) a part of an aggregate's argument: what is NULL does not
+// count.
+func (s *scope) filter(e sql.Expr, a *call) bool {
+	rows := *s.groups.rows
+	rows.clause = "FILTER"
+	condition := rows.conditionOf(e, "FILTER")
+	if condition == nil {
+		return false
+	}
+	a.text += " filter (where " + condition.SQL(rows.names()) + ")"
+	if a.fn == expr.CountStar {
+		a.fn, a.arg = expr.Count, boolLiteral(true)
+	}
+	t := a.arg.Type
+	a.arg = makeCase(t, []*expr.Expr{condition}, []*expr.Expr{a.arg, nullLiteral(t)})
+	return true
+}
+
+// aggregateType gives the type of an aggregate's result.
+func aggregateType(f expr.AggFunc, arg expr.Type) expr.Type {
+	switch f {
+	case expr.Sum:
+		return sumType(arg)
+	case expr.Avg:
+		if arg.Kind == expr.Decimal {
+			return expr.DecimalType(max(arg.Scale, 6))
+		}
+		return expr.Type{Kind: expr.Double}
+	case expr.Min, expr.Max:
+		return arg
+	case expr.BoolAnd, expr.BoolOr:
+		return boolean
+	}
+	return expr.Type{Kind: expr.BigInt}
 }
 
 func sumType(t expr.Type) expr.Type {
@@ -105,101 +174,10 @@ func sumType(t expr.Type) expr.Type {
 	return expr.Type{Kind: expr.Double}
 }
 
-// refuseFunction tells a function that Weir will have from one that nobody knows.
-func (s *scope) refuseFunction(e *sql.Call, name string) {
-	switch name {
-	case "TUMBLE", "HOP", "CUMULATE", "SESSION", "TUMBLE_START", "TUMBLE_END", "HOP_START", "HOP_END", "SESSION_START", "SESSION_END":
-		s.found.add(e, CodeUnsupported, "", "the window function %s is not supported", name)
-	case "MIN", "MAX", "AVG", "APPROX_COUNT_DISTINCT", "BOOL_AND", "BOOL_OR", "STDDEV", "VARIANCE", "ARRAY_AGG", "STRING_AGG",
-		"FIRST_VALUE", "LAST_VALUE", "ROW_NUMBER", "RANK", "LAG", "LEAD":
-		hint := "the aggregates are COUNT and SUM"
-		if name == "AVG" {
-			hint = "SUM(x) / COUNT(x) is the mean of BIGINT, DECIMAL and DOUBLE"
-		}
-		s.found.add(e, CodeUnsupported, hint, "the function %s is not supported", name)
-	case "COALESCE", "NULLIF", "IF", "LOWER", "UPPER", "CHAR_LENGTH", "LENGTH", "REPLACE", "SPLIT_INDEX", "CONCAT", "REGEXP_EXTRACT", "SUBSTR",
-		"ABS", "ROUND", "MOD", "POWER", "SQRT", "EXP", "LN", "DATE_FORMAT", "DATE_TRUNC", "TO_TIMESTAMP", "TO_TIMESTAMP_LTZ", "FROM_UNIXTIME",
-		"UNIX_TIMESTAMP", "NOW", "PROCTIME", "GREATEST", "LEAST", "MD5", "UUID", "DESCRIPTOR", "GROUPING",
-		"EXTRACT", "FLOOR", "CEIL", "CEILING", "TRIM", "POSITION", "SUBSTRING", "CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP":
-		hint := ""
-		if name == "MOD" {
-			hint = "write a % b"
-		}
-		s.found.add(e, CodeUnsupported, hint, "the function %s is not supported", name)
-	default:
-		s.found.add(e.Name, CodeName, hints(suggestion(name, []string{"COUNT", "SUM"}), "the functions are COUNT and SUM"), "unknown function %s", e.Name.Name)
-	}
-}
-
-// hasAggregate reports whether an aggregate stands in e, supported or not.
+// hasAggregate reports whether an aggregate stands in e.
 func hasAggregate(e sql.Expr) bool {
-	if c, ok := e.(*sql.Call); ok {
-		switch strings.ToUpper(c.Name.Name) {
-		case "COUNT", "SUM":
-			return true
-		}
+	if c, ok := e.(*sql.Call); ok && expr.FindAggregate(c.Name.Name) != nil {
+		return true
 	}
 	return slices.ContainsFunc(operands(e), hasAggregate)
-}
-
-func operands(e sql.Expr) []sql.Expr {
-	switch e := e.(type) {
-	case *sql.Unary:
-		return []sql.Expr{e.X}
-	case *sql.Binary:
-		return []sql.Expr{e.X, e.Y}
-	case *sql.IsNull:
-		return []sql.Expr{e.X}
-	case *sql.In:
-		return append([]sql.Expr{e.X}, e.List...)
-	case *sql.Call:
-		return e.Args
-	}
-	return nil
-}
-
-// sameExpr reports whether two expressions over one table have the same structure:
-// names are compared as names are, the table's name before a column does not count.
-func sameExpr(a, b sql.Expr) bool {
-	if !sameHead(a, b) {
-		return false
-	}
-	return slices.EqualFunc(operands(a), operands(b), sameExpr)
-}
-
-// sameHead compares two nodes without their operands.
-func sameHead(a, b sql.Expr) bool {
-	switch a := a.(type) {
-	case *sql.ColumnRef:
-		b, ok := b.(*sql.ColumnRef)
-		return ok && sameName(a.Name.Name, b.Name.Name)
-	case *sql.NumberLit:
-		b, ok := b.(*sql.NumberLit)
-		return ok && a.Text == b.Text
-	case *sql.StringLit:
-		b, ok := b.(*sql.StringLit)
-		return ok && a.Value == b.Value
-	case *sql.BoolLit:
-		b, ok := b.(*sql.BoolLit)
-		return ok && a.Value == b.Value
-	case *sql.NullLit:
-		_, ok := b.(*sql.NullLit)
-		return ok
-	case *sql.Unary:
-		b, ok := b.(*sql.Unary)
-		return ok && a.Op == b.Op
-	case *sql.Binary:
-		b, ok := b.(*sql.Binary)
-		return ok && a.Op == b.Op
-	case *sql.IsNull:
-		b, ok := b.(*sql.IsNull)
-		return ok && a.Not == b.Not
-	case *sql.In:
-		b, ok := b.(*sql.In)
-		return ok && a.Not == b.Not
-	case *sql.Call:
-		b, ok := b.(*sql.Call)
-		return ok && sameName(a.Name.Name, b.Name.Name) && a.Star == b.Star && a.Distinct == b.Distinct
-	}
-	return false
 }

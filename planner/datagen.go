@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/planner/civil"
 	"weir/planner/expr"
 	"weir/planner/sql"
 )
@@ -165,8 +166,8 @@ func readDouble(text string) (float64, string, string) {
 
 // readTime keeps a time in milliseconds, the unit in which times are generated.
 func readTime(text string) (float64, string, string) {
-	micros, ok := parseTimestamp(text)
-	if !ok || micros%1000 != 0 {
+	micros, problem := civil.ParseTimestampLTZ([]byte(text), 6, nil)
+	if problem != "" || micros%1000 != 0 {
 		return 0, "", "is not a time such as 2017-11-25T00:00:00Z, in milliseconds at most"
 	}
 	return float64(micros), time.UnixMicro(micros).UTC().Format("2006-01-02T15:04:05.000Z"), ""

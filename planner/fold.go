@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
 
 	"weir/planner/expr"
@@ -23,7 +24,7 @@ func fold(e *expr.Expr) *expr.Expr {
 		folded.Args[i] = fold(a)
 		constant = constant && isLiteral(folded.Args[i])
 	}
-	if short := foldLogic(&folded); short != nil {
+	if short := simplify(&folded); short != nil {
 		return short
 	}
 	if constant {
@@ -34,13 +35,28 @@ func fold(e *expr.Expr) *expr.Expr {
 	return &folded
 }
 
+// simplify drops the operands that do not matter, without those that would fail; nil
+// where there is nothing to drop.
+func simplify(e *expr.Expr) *expr.Expr {
+	switch e.Op {
+	case expr.OpAnd, expr.OpOr:
+		return foldLogic(e)
+	case expr.OpNot:
+		if x := e.Args[0]; x.Op == expr.OpNot {
+			return x.Args[0]
+		}
+	case expr.OpCase:
+		return foldCase(e)
+	case expr.OpCoalesce:
+		return foldCoalesce(e)
+	}
+	return nil
+}
+
 // foldLogic drops the operands of AND and OR that do not matter. The left operand is
 // always computed, so it may be dropped only where it cannot fail; the right one is
 // not computed where the left decides.
 func foldLogic(e *expr.Expr) *expr.Expr {
-	if e.Op != expr.OpAnd && e.Op != expr.OpOr {
-		return nil
-	}
 	x, y := e.Args[0], e.Args[1]
 	neutral := e.Op == expr.OpAnd // TRUE AND x, FALSE OR x
 	switch {
@@ -56,23 +72,69 @@ func foldLogic(e *expr.Expr) *expr.Expr {
 	return nil
 }
 
-// canFail reports whether e may raise a row error.
-func canFail(e *expr.Expr) bool {
-	switch e.Op {
-	case expr.OpAdd, expr.OpSub, expr.OpMul, expr.OpDiv, expr.OpMod, expr.OpNeg, expr.OpConvert:
-		if e.Type.Kind != expr.Double {
-			return true
+// foldCase drops the branches that are never taken, and those behind one that always is.
+func foldCase(e *expr.Expr) *expr.Expr {
+	var kept []*expr.Expr
+	last := len(e.Args) - 1
+	value := e.Args[last]
+	for i := 0; i < last; i += 2 {
+		condition := e.Args[i]
+		if isBool(condition, true) {
+			value = e.Args[i+1]
+			break
+		}
+		if !isLiteral(condition) {
+			kept = append(kept, condition, e.Args[i+1])
 		}
 	}
-	for _, a := range e.Args {
-		if canFail(a) {
-			return true
-		}
+	switch {
+	case len(kept) == 0:
+		return ofType(value, e.Type)
+	case len(kept) == last:
+		return nil
 	}
-	return false
+	return &expr.Expr{Op: e.Op, Type: e.Type, Args: append(kept, value), Text: e.Text}
 }
 
-// compute gives the value of an operation on literals, or nil where it fails.
+// foldCoalesce drops NULLs and what stands behind a constant.
+func foldCoalesce(e *expr.Expr) *expr.Expr {
+	var kept []*expr.Expr
+	for _, a := range e.Args {
+		if isNull(a) {
+			continue
+		}
+		if kept = append(kept, a); isLiteral(a) {
+			break
+		}
+	}
+	switch {
+	case len(kept) == 0:
+		return nullLiteral(e.Type)
+	case len(kept) == 1:
+		return ofType(kept[0], e.Type)
+	case len(kept) == len(e.Args):
+		return nil
+	}
+	return &expr.Expr{Op: e.Op, Type: e.Type, Args: kept, Text: e.Text}
+}
+
+// ofType gives e in the place of an expression of a type, or nil: it may have another
+// precision.
+func ofType(e *expr.Expr, t expr.Type) *expr.Expr {
+	if isLiteral(e) {
+		return convert(e, t)
+	}
+	if e.Type != t {
+		return nil
+	}
+	return e
+}
+
+// canFail reports whether e may raise a row error.
+func canFail(e *expr.Expr) bool { return expr.CanFail(e) }
+
+// compute gives the value of an operation on literals, or nil where it fails or is left
+// to the running expression.
 func compute(e *expr.Expr) *expr.Expr {
 	x := e.Args[0]
 	switch e.Op {
@@ -80,31 +142,94 @@ func compute(e *expr.Expr) *expr.Expr {
 		return boolLiteral(isNull(x))
 	case expr.OpIsNotNull:
 		return boolLiteral(!isNull(x))
+	case expr.OpDistinct, expr.OpNotDistinct:
+		same := isNull(x) && isNull(e.Args[1])
+		if !isNull(x) && !isNull(e.Args[1]) {
+			same = compareLiterals(x, e.Args[1]) == 0
+		}
+		return boolLiteral(same == (e.Op == expr.OpNotDistinct))
 	case expr.OpIn:
 		return computeIn(e)
 	case expr.OpAnd, expr.OpOr: // neither decides: foldLogic has seen to the rest
 		return nullLiteral(e.Type)
+	case expr.OpCase, expr.OpCoalesce:
+		return nil
+	case expr.OpCall:
+		if f := expr.FunctionOf(e.Func); f == nil || f.Nulls != expr.Strict {
+			return nil
+		}
 	}
 	for _, a := range e.Args {
 		if isNull(a) {
 			return nullLiteral(e.Type)
 		}
 	}
+	return computeValue(e, x)
+}
+
+// computeValue is compute of operands that are not NULL.
+func computeValue(e, x *expr.Expr) *expr.Expr {
 	switch e.Op {
 	case expr.OpNot:
 		return boolLiteral(!x.Literal.Bool)
 	case expr.OpConvert:
-		return convertLiteral(x, e.Type)
+		return convertLiteral(x, e.Type, e.Zone)
+	case expr.OpCast, expr.OpTryCast:
+		return computeCast(x, e.Type, e.Zone)
 	case expr.OpNeg:
-		zero := map[expr.Kind]*expr.Expr{expr.Int: intLiteral(0, x.Type), expr.BigInt: intLiteral(0, x.Type), expr.Decimal: decimalLiteral(decimal{new(big.Int), x.Type.Scale})}[x.Type.Kind]
-		if zero == nil {
-			return doubleLiteral(-literalDouble(x))
-		}
-		return computeArithmetic(expr.OpSub, e.Type, zero, x)
+		return computeNegative(e, x)
 	case expr.OpAdd, expr.OpSub, expr.OpMul, expr.OpDiv, expr.OpMod:
-		return computeArithmetic(e.Op, e.Type, x, e.Args[1])
+		if y := e.Args[1]; x.Type.Numeric() && y.Type.Numeric() {
+			return computeArithmetic(e.Op, e.Type, x, y)
+		}
 	case expr.OpEq, expr.OpNe, expr.OpLt, expr.OpLe, expr.OpGt, expr.OpGe:
 		return boolLiteral(holds(e.Op, compareLiterals(x, e.Args[1])))
+	}
+	return nil
+}
+
+func computeNegative(e, x *expr.Expr) *expr.Expr {
+	switch x.Type.Kind {
+	case expr.Int, expr.BigInt:
+		return computeArithmetic(expr.OpSub, e.Type, intLiteral(0, x.Type), x)
+	case expr.Decimal:
+		return computeArithmetic(expr.OpSub, e.Type, decimalLiteral(decimal{new(big.Int), x.Type.Scale}), x)
+	case expr.Double:
+		return doubleLiteral(-literalDouble(x))
+	}
+	return nil
+}
+
+// computeCast casts what is simple: texts, booleans, whole numbers and decimals.
+func computeCast(x *expr.Expr, t expr.Type, zone string) *expr.Expr {
+	from := x.Type.Kind
+	exact := from == expr.Int || from == expr.BigInt || from == expr.Decimal
+	switch {
+	case from == expr.String:
+		if lit, problem := castText(x.Literal.String, t, zone); problem == "" {
+			return lit
+		}
+	case exact && t.Kind == expr.String:
+		return stringLiteral(literalDecimal(x).String())
+	case from == expr.Boolean && t.Kind == expr.String:
+		return stringLiteral(strconv.FormatBool(x.Literal.Bool))
+	case from == expr.Boolean && t.Kind == expr.Int:
+		return intLiteral(int64(boolOrder(x.Literal.Bool)), t)
+	case from == expr.Int && t.Kind == expr.Boolean:
+		return boolLiteral(x.Literal.Int != 0)
+	case exact && (t.Kind == expr.Int || t.Kind == expr.BigInt):
+		n := literalDecimal(x).rounded(0).unscaled
+		if n.IsInt64() && (t.Kind == expr.BigInt || n.Int64() == int64(int32(n.Int64()))) {
+			return intLiteral(n.Int64(), t)
+		}
+	case exact && t.Kind == expr.Decimal:
+		if d := literalDecimal(x).rounded(t.Scale); d.fitsIn(t) {
+			return typedDecimal(d, t)
+		}
+	case exact && t.Kind == expr.Double:
+		return doubleLiteral(literalDouble(x))
+	case timeRank(x.Type) > 0 && timeRank(t) > timeRank(x.Type) && x.Type.Precision <= t.Precision:
+		return convertTime(x, t, zone)
 	}
 	return nil
 }
@@ -153,7 +278,7 @@ func compareLiterals(x, y *expr.Expr) int {
 		return compareDoubles(literalDouble(x), literalDouble(y))
 	case expr.Decimal:
 		return literalDecimal(x).unscaled.Cmp(literalDecimal(y).unscaled)
-	case expr.String:
+	case expr.String, expr.Bytes:
 		return strings.Compare(x.Literal.String, y.Literal.String)
 	}
 	return cmp.Compare(x.Literal.Int, y.Literal.Int)

@@ -238,7 +238,7 @@ func (a *assignment) value(e *expr.Expr, i int, at sql.Node, never func(i int) b
 	case c.NotNull && !notNull(e, never):
 		a.b.found.add(at, CodeType, "leave NOT NULL out of the table's definition, or write COALESCE(…)", "column %s of table %s is NOT NULL, and the query may give NULL", c.Name, a.sink.Name)
 	default:
-		return convert(e, c.Type)
+		return convertIn(e, c.Type, a.b.zone)
 	}
 	a.right = false
 	return nil

@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-	"time"
 
 	"weir/planner/expr"
 )
@@ -33,6 +32,16 @@ func doubleLiteral(v float64) *expr.Expr {
 
 func decimalLiteral(d decimal) *expr.Expr {
 	return &expr.Expr{Op: expr.OpLiteral, Type: expr.DecimalType(d.scale), Literal: &expr.Literal{Decimal: d.String()}}
+}
+
+// typedDecimal is decimalLiteral of a DECIMAL of fewer digits.
+func typedDecimal(d decimal, t expr.Type) *expr.Expr {
+	return &expr.Expr{Op: expr.OpLiteral, Type: t, Literal: &expr.Literal{Decimal: d.String()}}
+}
+
+// bytesLiteral takes hexadecimal digits.
+func bytesLiteral(digits string) *expr.Expr {
+	return &expr.Expr{Op: expr.OpLiteral, Type: expr.Type{Kind: expr.Bytes}, Literal: &expr.Literal{String: digits}}
 }
 
 func stringLiteral(v string) *expr.Expr {
@@ -65,9 +74,27 @@ func (d decimal) fits() bool {
 	return d.scale <= maxDigits && new(big.Int).Abs(d.unscaled).Cmp(pow10(maxDigits)) < 0
 }
 
+// fitsIn reports whether d, of the scale of t, has no more digits than t.
+func (d decimal) fitsIn(t expr.Type) bool {
+	return new(big.Int).Abs(d.unscaled).Cmp(pow10(t.Precision)) < 0
+}
+
 // at gives d at a scale that is no smaller.
 func (d decimal) at(scale int) decimal {
 	return decimal{new(big.Int).Mul(d.unscaled, pow10(scale-d.scale)), scale}
+}
+
+// rounded gives d at a scale, halves rounded away from zero.
+func (d decimal) rounded(scale int) decimal {
+	if scale >= d.scale {
+		return d.at(scale)
+	}
+	unit := pow10(d.scale - scale)
+	q, r := new(big.Int).QuoRem(d.unscaled, unit, new(big.Int))
+	if r.Abs(r).Lsh(r, 1).Cmp(unit) >= 0 {
+		q.Add(q, big.NewInt(int64(d.unscaled.Sign())))
+	}
+	return decimal{q, scale}
 }
 
 // String gives all digits, as many behind the point as the scale says.
@@ -156,31 +183,4 @@ func literalDouble(e *expr.Expr) float64 {
 	}
 	f, _ := strconv.ParseFloat(text, 64) // digits, or made by doubleLiteral
 	return f
-}
-
-// parseTimestamp reads a time as PostgreSQL does, of which it takes the ISO forms:
-// date, or date and time with 'T' or a blank, up to six fractional digits, and a zone
-// as Z or an offset; without a zone it is UTC. The result is in microseconds.
-func parseTimestamp(text string) (micros int64, ok bool) {
-	s := strings.TrimSpace(text)
-	if len(s) > 10 && (s[10] == 't' || s[10] == 'T') {
-		s = s[:10] + " " + s[11:]
-	}
-	if strings.HasSuffix(s, "z") {
-		s = s[:len(s)-1] + "Z"
-	}
-	if _, fraction, found := strings.Cut(s, "."); found && digits(fraction) > 6 {
-		return 0, false
-	}
-	for _, layout := range []string{"2006-01-02", "2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05Z07", "2006-01-02 15:04:05 Z07:00", "2006-01-02 15:04:05 UTC"} {
-		if t, err := time.Parse(layout, s); err == nil && t.Year() > 0 {
-			return t.UnixMicro(), true
-		}
-	}
-	return 0, false
-}
-
-// digits counts the digits that s begins with.
-func digits(s string) int {
-	return len(s) - len(strings.TrimLeft(s, "0123456789"))
 }

@@ -74,7 +74,7 @@ func (b *binder) finishRows(q *bound) relation {
 			right = false
 			continue
 		}
-		q.convert(i, t)
+		q.convert(i, t, b.zone)
 		null := slices.ContainsFunc(q.column(i), func(e *expr.Expr) bool { return !notNull(e, nil) })
 		v.cols[i] = column{o.name, t, !null}
 	}
@@ -97,12 +97,12 @@ func (q *bound) column(i int) []*expr.Expr {
 }
 
 // convert brings the i-th column to a type that it may take.
-func (q *bound) convert(i int, to expr.Type) {
+func (q *bound) convert(i int, to expr.Type, zone string) {
 	if q.values == nil {
-		q.outputs[i].e = convert(q.outputs[i].e, to)
+		q.outputs[i].e = convertIn(q.outputs[i].e, to, zone)
 	}
 	for _, row := range q.values {
-		row[i] = convert(row[i], to)
+		row[i] = convertIn(row[i], to, zone)
 	}
 	q.whole = q.whole && q.outputs[i].e.Op == expr.OpColumn
 }
@@ -144,16 +144,26 @@ func (b *binder) values(v *sql.Values) *bound {
 // meet gives the type that expressions of one column take: STRING where all are bare
 // NULLs. It says which of them, found at a node, does not fit.
 func (b *binder) meet(list []*expr.Expr, at func(i int) sql.Node, what string) (expr.Type, bool) {
-	if !slices.ContainsFunc(list, func(e *expr.Expr) bool { return e.Type.Kind != expr.Null }) {
-		return expr.Type{Kind: expr.String}, true
-	}
 	for n := 2; n <= len(list); n++ {
 		if _, x, y, ok := common(list[:n]); !ok {
-			b.found.add(at(n-1), CodeType, "write CAST(… AS "+x.Type.String()+")", "%s is %s above and %s here", what, article(x), article(y))
+			b.found.add(at(n-1), CodeType, "write CAST(… AS "+list[x].Type.String()+")", "%s is %s above and %s here", what, article(list[x]), article(list[y]))
 			return expr.Type{}, false
 		}
 	}
 	t, _, _, _ := common(list)
+	s := &scope{found: b.found, zone: b.zone}
+	read := slices.Clone(list)
+	for i, e := range list {
+		if !unknown(e) {
+			continue
+		}
+		if read[i] = s.literalAs(at(i), e, t); read[i] == nil {
+			return expr.Type{}, false
+		}
+	}
+	if t, _, _, _ = common(read); t.Kind == expr.Null {
+		t.Kind = expr.String
+	}
 	return t, true
 }
 
@@ -221,7 +231,7 @@ func (b *binder) meetColumn(u *sql.Union, list []*bound, i int) bool {
 	t, ok := b.meet(exprs, func(n int) sql.Node { return nodes[n] }, "column "+strconv.Itoa(i+1)+" of UNION ALL")
 	for _, q := range list {
 		if ok {
-			q.convert(i, t)
+			q.convert(i, t, b.zone)
 		}
 	}
 	return ok

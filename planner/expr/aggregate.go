@@ -1,5 +1,11 @@
 package expr
 
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
 // An AggregateFunction is an aggregate of the language.
 type AggregateFunction struct {
 	Name    AggFunc
@@ -61,4 +67,20 @@ func AggregateFunctions() []AggregateFunction {
 			Examples: example("APPROX_COUNT_DISTINCT(x)", "2"),
 		},
 	}
+}
+
+var aggregates = sync.OnceValue(AggregateFunctions)
+
+// FindAggregate gives the aggregate that has a name in SQL, in any case, or nil; of
+// COUNT that of an argument. What it points to is shared, and not to be changed.
+func FindAggregate(name string) *AggregateFunction {
+	name = strings.ToUpper(name)
+	list := aggregates()
+	i := slices.IndexFunc(list, func(a AggregateFunction) bool {
+		return a.Name != CountStar && (a.SQL == name || slices.Contains(a.Aliases, name))
+	})
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
 }

@@ -62,8 +62,8 @@ func TestSQL(t *testing.T) {
 		{op(OpAnd, op(OpOr, a, b), op(OpNot, op(OpEq, a, text))), `(a OR "B b") AND NOT a = 'it''s'`},
 		{op(OpEq, op(OpEq, a, b), op(OpIsNull, a)), `(a = "B b") = (a IS NULL)`},
 		{op(OpIsNotNull, op(OpIn, a, minus, op(OpConvert, b))), `a IN (-1, "B b") IS NOT NULL`},
-		{&Expr{Op: OpLiteral, Type: Type{Kind: Double}}, "NULL"},
-		{&Expr{Op: OpLiteral, Type: Type{Kind: TimestampLTZ, Precision: 6}, Literal: &Literal{Int: 1_511_571_600_000_001}}, "'2017-11-25T01:00:00.000001Z'"},
+		{&Expr{Op: OpLiteral, Type: Type{Kind: Double}}, "CAST(NULL AS DOUBLE)"},
+		{&Expr{Op: OpLiteral, Type: Type{Kind: TimestampLTZ, Precision: 6}, Literal: &Literal{Int: 1_511_571_600_000_001}}, "TIMESTAMP_LTZ '2017-11-25 01:00:00.000001Z'"},
 	} {
 		if got := c.e.SQL([]string{"a", "B b"}); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)

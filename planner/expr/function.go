@@ -57,6 +57,7 @@ const (
 	Same                  // the type of the first argument that is not constant
 	Rounded               // DECIMAL(38, n): n is the constant second argument, at least 0
 	Whole                 // DECIMAL(38, 0)
+	Precise               // Signature.Result with the constant second argument as its precision
 	Extracted             // DECIMAL(38, 6) for SECOND and EPOCH, DECIMAL(38, 3) for MILLISECOND, else BIGINT
 )
 
@@ -108,7 +109,7 @@ func CanFail(e *Expr) bool {
 			return true
 		}
 	case OpConvert, OpCast:
-		if !fits(e.Args[0].Type, e.Type) {
+		if !Fits(e.Args[0].Type, e.Type) {
 			return true
 		}
 	case OpCall:
@@ -135,8 +136,8 @@ func callFails(e *Expr) bool {
 	return true
 }
 
-// fits reports whether every value of one type has its like in the other.
-func fits(from, to Type) bool {
+// Fits reports whether every value of one type has its like in the other.
+func Fits(from, to Type) bool {
 	if from == to {
 		return true
 	}
@@ -190,4 +191,38 @@ func each(r Rule, result Kind, before []Param, name string, kinds ...Kind) []Sig
 		list[i] = Signature{Params: append(slices.Clone(before), param(name, k)), Rule: r, Result: Type{Kind: result}}
 	}
 	return list
+}
+
+// Usage shows how a function is called.
+func (f *Function) Usage() string {
+	if f.Syntax != "" {
+		return f.Syntax
+	}
+	var list []string
+	for i := 0; i < len(f.Signatures); i++ {
+		params := make([]string, len(f.Signatures[i].Params))
+		for j, p := range f.Signatures[i].Params {
+			params[j] = p.Name
+			if p.Kind != Null {
+				params[j] += " " + kindName(p.Kind)
+			}
+		}
+		last := i // the following ones that differ in the last parameter only
+		for last+1 < len(f.Signatures) && len(params) > 0 && len(f.Signatures[last+1].Params) == len(params) {
+			last++
+			params[len(params)-1] += " or " + kindName(f.Signatures[last].Params[len(params)-1].Kind)
+		}
+		call := f.SQL + "(" + strings.Join(params, ", ")
+		if f.Signatures[i].Variadic {
+			call += ", …"
+		}
+		list = append(list, call+")")
+		i = last
+	}
+	return strings.Join(list, ", ")
+}
+
+func kindName(k Kind) string {
+	name, _, _ := strings.Cut(Type{Kind: k}.String(), "(")
+	return name
 }

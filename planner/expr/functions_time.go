@@ -50,7 +50,7 @@ func times() []Function {
 		},
 		{
 			Name: "to_timestamp_ltz", SQL: "TO_TIMESTAMP_LTZ", Group: "times", Errors: outsideYears,
-			Signatures: []Signature{{Params: []Param{param("number", BigInt), constant("precision", Int)}, Result: zoned}},
+			Signatures: []Signature{{Params: []Param{param("number", BigInt), constant("precision", Int)}, Rule: Precise, Result: zoned}},
 			Doc:        "The moment that many seconds (precision 0), milliseconds (3) or microseconds (6) after 1970-01-01 00:00:00 UTC.",
 			Examples:   []Example{{"TO_TIMESTAMP_LTZ(1511602205, 0)", "2017-11-25 09:30:05+00"}, {"TO_TIMESTAMP_LTZ(-1, 3)", "1969-12-31 23:59:59.999+00"}},
 		},
