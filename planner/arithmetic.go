@@ -59,6 +59,7 @@ func arithmeticHint(op string, a *expr.Expr) string {
 // decimalArithmetic gives the result the scale that the operation needs: a product the
 // sum of the scales, a quotient at least six digits.
 func (s *scope) decimalArithmetic(e *sql.Binary, x, y *expr.Expr, t expr.Type) *expr.Expr {
+	t = expr.DecimalType(t.Scale)
 	left, right, result := t, t, t
 	switch e.Op {
 	case "*":

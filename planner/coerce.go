@@ -46,13 +46,13 @@ func unknown(e *expr.Expr) bool {
 
 // widest gives the type in which two numbers are computed.
 func widest(a, b expr.Type) expr.Type {
-	switch {
-	case a.Kind == expr.Decimal && b.Kind == expr.Decimal:
-		return expr.DecimalType(max(a.Scale, b.Scale))
-	case rank(a) >= rank(b):
-		return a
+	if rank(a) < rank(b) {
+		a, b = b, a
 	}
-	return b
+	if a.Kind == expr.Decimal && a != b {
+		return expr.DecimalType(max(a.Scale, b.Scale))
+	}
+	return a
 }
 
 // meeting gives the type in which two types meet.
