@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // time zones, where the machine has none
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

@@ -36,6 +36,9 @@ func (f failure) zeroAt(row int) error {
 
 func compileArith(e *expr.Expr, left, right node) (node, error) {
 	l, r := e.Args[0].Type, e.Args[1].Type
+	if temporal(l) || temporal(r) {
+		return compileTimeArith(e, left, right)
+	}
 	if l.Kind != e.Type.Kind || r.Kind != e.Type.Kind || !e.Type.Numeric() {
 		return nil, fmt.Errorf("%v %s %v giving %v", l, e.Op, r, e.Type)
 	}
@@ -264,6 +267,9 @@ type neg struct {
 }
 
 func compileNeg(e *expr.Expr, arg node) (node, error) {
+	if temporal(e.Type) {
+		return compileTimeArith(e, arg)
+	}
 	if !e.Type.Numeric() || e.Args[0].Type.Kind != e.Type.Kind || e.Args[0].Type.Scale != e.Type.Scale {
 		return nil, fmt.Errorf("- %v giving %v", e.Args[0].Type, e.Type)
 	}

@@ -15,7 +15,7 @@ type compileFunc func(e *expr.Expr, args []node, env Env) (node, error)
 // functionNamed is the list of functions, in plain sight: by families, each of which
 // lists its own.
 func functionNamed(name string) compileFunc {
-	for _, family := range [...]func(name string) compileFunc{textFunction, searchFunction, patternFunction} {
+	for _, family := range [...]func(name string) compileFunc{textFunction, searchFunction, patternFunction, numberFunction, timeFunction} {
 		if f := family(name); f != nil {
 			return f
 		}

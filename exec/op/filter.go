@@ -11,20 +11,23 @@ import (
 type filter struct {
 	stateless
 	predicate *eval.Program
+	clock     *eval.Clock
 	sieve     sieve
 	kept      []int32 // scratch: what parts of a batch keep
 }
 
 func openFilter(s exec.Setup) (*filter, error) {
-	p, err := eval.Compile(s.Operator.Filter.Predicate, eval.Env{Now: s.Now})
+	clock := eval.NewClock(s.Now)
+	p, err := eval.Compile(s.Operator.Filter.Predicate, eval.Env{Now: clock.Now})
 	if err != nil {
 		return nil, err
 	}
-	return &filter{predicate: p, sieve: sieve{rejects: s.Rejects, operator: s.Operator.Name}}, nil
+	return &filter{predicate: p, clock: clock, sieve: sieve{rejects: s.Rejects, operator: s.Operator.Name}}, nil
 }
 
 // Process narrows the selection and passes the batch on.
 func (f *filter) Process(b *batch.Batch, out exec.Collector) error {
+	f.clock.Tick()
 	sel, err := f.predicate.Select(b, b.SelMemory())
 	if err != nil && f.sieve.rejects != nil && isRowFault(err) {
 		err = f.sieve.take(b, func() (err error) {

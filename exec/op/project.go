@@ -11,6 +11,7 @@ import (
 type project struct {
 	stateless
 	columns []projected
+	clock   *eval.Clock
 	pool    *batch.Pool
 	sieve   sieve
 }
@@ -23,12 +24,13 @@ type projected struct {
 
 func openProject(s exec.Setup) (*project, error) {
 	p := &project{
+		clock: eval.NewClock(s.Now),
 		pool:  batch.NewPool(exec.Layout(s.Operator.Schema), batch.Target),
 		sieve: sieve{rejects: s.Rejects, operator: s.Operator.Name},
 	}
 	last := map[int]int{}
 	for i, e := range s.Operator.Project.Exprs {
-		program, err := eval.Compile(e, eval.Env{Now: s.Now})
+		program, err := eval.Compile(e, eval.Env{Now: p.clock.Now})
 		if err != nil {
 			return nil, err
 		}
@@ -48,6 +50,7 @@ func openProject(s exec.Setup) (*project, error) {
 // Process computes first and moves last, so that a moved column was whole while
 // others were computed from it.
 func (p *project) Process(b *batch.Batch, out exec.Collector) error {
+	p.clock.Tick()
 	to := p.pool.Get()
 	err := p.compute(b, to)
 	if err != nil && p.sieve.rejects != nil && isRowFault(err) {

@@ -13,7 +13,7 @@ func numbers() []Function {
 			Doc: "The absolute value.", Examples: []Example{{"ABS(-5)", "5"}, {"ABS(-1.50)", "1.50"}},
 		},
 		{
-			Name: "sign", SQL: "SIGN", Group: "numbers", Signatures: same, Doc: "-1, 0 or 1; of DOUBLE's NaN NaN.", Examples: []Example{{"SIGN(-5)", "-1"}},
+			Name: "sign", SQL: "SIGN", Group: "numbers", Signatures: same, Doc: "-1, 0 or 1; of DOUBLE's NaN 0.", Examples: []Example{{"SIGN(-5)", "-1"}},
 		},
 		{
 			Name: "ceil", SQL: "CEIL", Aliases: []string{"CEILING"}, Group: "numbers", Signatures: whole, Errors: "a DECIMAL of 38 digits that grows by one",
