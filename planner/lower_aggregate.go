@@ -72,25 +72,23 @@ func (l *lowering) arguments(s *stream, a *aggregate, whole bool) (keys, args []
 	wanted := a.computed()
 	exprs, schema := planColumnsOf(s.schema), slices.Clone(s.schema)
 	computed := slices.ContainsFunc(wanted, func(e *expr.Expr) bool { return e.Op != expr.OpColumn })
-	apart := a.sets != nil && a.readsKeys() // keys of sets become NULL, the arguments do not
+	apart := a.sets != nil && (computed || a.readsKeys()) // keys of sets become NULL, arguments do not
 	if (computed || apart) && !whole {
 		exprs, schema = nil, nil
 	}
 	names := columnNames(s.schema)
-	var at []int
+	at := make([]int, len(wanted))
 	for n, e := range wanted {
-		i := slices.IndexFunc(exprs, func(old *expr.Expr) bool { return equal(old, e) })
-		if i >= 0 && apart && n >= len(a.keys) && slices.Contains(at[:len(a.keys)], i) {
-			if i = slices.IndexFunc(exprs[len(a.keys):], func(old *expr.Expr) bool { return equal(old, e) }); i >= 0 {
-				i += len(a.keys)
-			}
+		from := 0
+		if apart {
+			from = min(n, len(a.keys))
 		}
-		if i < 0 {
-			i = len(exprs)
+		at[n] = indexOf(exprs, from, e)
+		if at[n] < 0 {
+			at[n] = len(exprs)
 			exprs = append(exprs, e)
 			schema = append(schema, plan.Column{Name: e.SQL(names), Type: e.Type, NotNull: notNull(e, func(c int) bool { return s.schema[c].NotNull })})
 		}
-		at = append(at, i)
 	}
 	l.project(s, schema, exprs)
 	keys = append([]int{}, at[:len(a.keys)]...)
@@ -106,11 +104,25 @@ func (l *lowering) arguments(s *stream, a *aggregate, whole bool) (keys, args []
 	return keys, args
 }
 
-// readsKeys reports whether an argument is also a key.
+// indexOf finds an expression in a list from an index on, or gives -1.
+func indexOf(list []*expr.Expr, from int, e *expr.Expr) int {
+	for i := from; i < len(list); i++ {
+		if equal(list[i], e) {
+			return i
+		}
+	}
+	return -1
+}
+
+// readsKeys reports whether a key is also an argument, or another key.
 func (a *aggregate) readsKeys() bool {
-	return slices.ContainsFunc(a.aggs, func(c call) bool {
-		return c.arg != nil && slices.ContainsFunc(a.keys, func(k *expr.Expr) bool { return equal(k, c.arg) })
-	})
+	list := a.computed()
+	for i := range a.keys {
+		if indexOf(list, i+1, list[i]) >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func planColumnsOf(schema []plan.Column) []*expr.Expr {

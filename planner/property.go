@@ -156,4 +156,15 @@ func (m faults) fails(e *expr.Expr, over relation) bool {
 	return found
 }
 
-func (m faults) any(r relation) bool { return slices.Contains(m.of(r), true) }
+// any reports whether computing r may fail: one of its columns, or the keys of groups
+// below it, which are computed whoever reads them.
+func (m faults) any(r relation) bool {
+	return slices.Contains(m.of(r), true) || m.keysFail(r)
+}
+
+func (m faults) keysFail(r relation) bool {
+	if a, ok := r.(*aggregate); ok && slices.Contains(m.of(a)[:len(a.keys)], true) {
+		return true
+	}
+	return slices.ContainsFunc(r.inputs(), m.keysFail)
+}

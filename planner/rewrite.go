@@ -25,7 +25,7 @@ type rewriting struct {
 	without Rewrites
 	notes   []string
 	faults  faults
-	shared  map[relation]bool // of the tree before the current rewrite
+	shared  map[relation]bool // inputs of several nodes
 }
 
 // rewrite makes a statement cheaper and leaves its meaning alone: the tree that it is
@@ -34,11 +34,7 @@ func rewrite(bound *statement, without Rewrites) (_ *statement, notes []string) 
 	s := *bound
 	s.targets = slices.Clone(bound.targets)
 	w := &rewriting{without: without}
-	steps := []func(s *statement){w.pushDown, w.merge, w.readColumns, w.finish}
-	if !without.NoFold {
-		steps = slices.Insert(steps, 0, w.fold)
-	}
-	for _, step := range steps {
+	for _, step := range []func(s *statement){w.fold, w.pushDown, w.merge, w.readColumns, w.finish} {
 		w.faults, w.shared = faults{}, sharedNodes(&s)
 		step(&s)
 	}
@@ -77,9 +73,9 @@ func sharedNodes(s *statement) map[relation]bool {
 	return shared
 }
 
-// transform rebuilds the trees from below: f gets each node, once, as it was and over the
-// inputs that it has rebuilt.
-func transform(s *statement, f func(old, r relation) relation) {
+// transform rebuilds the trees from below: f gets each node, once, over the inputs that it
+// has rebuilt.
+func (w *rewriting) transform(s *statement, f func(r relation) relation) {
 	done := map[relation]relation{}
 	var walk func(r relation) relation
 	walk = func(r relation) relation {
@@ -90,8 +86,10 @@ func transform(s *statement, f func(old, r relation) relation) {
 		for i, in := range inputs {
 			inputs[i] = walk(in)
 		}
-		made := f(r, withInputs(r, inputs))
-		done[r] = made
+		made := f(withInputs(r, inputs))
+		if done[r] = made; w.shared[r] {
+			w.shared[made] = true
+		}
 		return made
 	}
 	for i := range s.targets {
@@ -164,14 +162,18 @@ func withExprs(r relation, f func(e *expr.Expr) *expr.Expr) relation {
 }
 
 // fold computes the constants of all expressions and drops filters that keep all rows.
+// Where that leaves columns unread, it is no choice: what nobody reads is not computed.
 func (w *rewriting) fold(s *statement) {
-	transform(s, func(_, r relation) relation {
+	w.transform(s, func(r relation) relation {
 		var names []string
 		if in := r.inputs(); len(in) == 1 {
 			names = columnNamesOf(in[0].columns())
 		}
 		r = withExprs(r, func(e *expr.Expr) *expr.Expr {
 			folded := fold(e)
+			if w.without.NoFold && columnsRead(folded) == columnsRead(e) {
+				return e
+			}
 			if from, to := e.SQL(names), folded.SQL(names); from != to {
 				w.note("%s computed: %s", from, to)
 			}
@@ -184,11 +186,18 @@ func (w *rewriting) fold(s *statement) {
 	})
 }
 
+// columnsRead is the number of columns that e reads.
+func columnsRead(e *expr.Expr) int {
+	read := map[int]bool{}
+	eachColumn(e, func(i int) { read[i] = true })
+	return len(read)
+}
+
 // finish decides how aggregates and filters run.
 func (w *rewriting) finish(s *statement) {
 	w.finalGroups(s)
 	w.filters(s)
-	transform(s, func(_, r relation) relation {
+	w.transform(s, func(r relation) relation {
 		a, ok := r.(*aggregate)
 		if !ok || w.without.NoSplit || !a.splits() {
 			return r
@@ -255,7 +264,7 @@ func (w *rewriting) filters(s *statement) {
 			w.note("filter %s moved below the exchange", f.predicate.SQL(columnNamesOf(f.input.columns())))
 		}
 	}
-	transform(s, func(_, r relation) relation {
+	w.transform(s, func(r relation) relation {
 		if a, ok := r.(*aggregate); ok {
 			below(a.input)
 		}
@@ -292,7 +301,7 @@ func (w *rewriting) filtersBehind(s *statement) {
 		c.behind = true
 		return &c, true
 	}
-	transform(s, func(_, r relation) relation {
+	w.transform(s, func(r relation) relation {
 		a, ok := r.(*aggregate)
 		if !ok || a.sets != nil || slices.ContainsFunc(a.computed(), expr.CanFail) {
 			return r

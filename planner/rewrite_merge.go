@@ -13,17 +13,17 @@ import (
 
 // merge merges the projections of a statement.
 func (w *rewriting) merge(s *statement) {
-	transform(s, func(old, r relation) relation {
+	w.transform(s, func(r relation) relation {
 		switch r := r.(type) {
 		case *project:
-			if exprs, input := w.inline(old, r.input, r.exprs); input != r.input {
+			if exprs, input := w.inline(r.input, r.exprs); input != r.input {
 				c := *r
 				c.exprs, c.input = exprs, input
 				return c.orInput(w.without)
 			}
 			return r.orInput(w.without)
 		case *aggregate:
-			if exprs, input := w.inline(old, r.input, r.computed()); input != r.input {
+			if exprs, input := w.inline(r.input, r.computed()); input != r.input {
 				return r.withComputed(exprs, input)
 			}
 		}
@@ -58,77 +58,51 @@ func (a *aggregate) withComputed(exprs []*expr.Expr, input relation) *aggregate 
 	return &c
 }
 
-// inline writes the expressions of a node over the input of the projection that its input
-// is, as far as that is good; where it is not, they come back as they are. old is the node
-// before its inputs were rebuilt.
-func (w *rewriting) inline(old, input relation, exprs []*expr.Expr) ([]*expr.Expr, relation) {
-	p, ok := input.(*project)
-	if !ok || w.shared[old.inputs()[0]] {
-		return exprs, input
+// inline writes expressions over a relation over what lies below it, as far as it is
+// projections and that is good.
+func (w *rewriting) inline(input relation, exprs []*expr.Expr) ([]*expr.Expr, relation) {
+	for {
+		p, ok := input.(*project)
+		if !ok || w.shared[p] {
+			return exprs, input
+		}
+		made, below := w.inlineOne(p, exprs)
+		if below == nil {
+			return exprs, input
+		}
+		exprs, input = made, below
 	}
-	inlined, must := w.inlined(p, exprs)
-	all := !slices.Contains(inlined, false)
-	if !must && (w.without.NoMerge || !all) {
-		return exprs, p
-	}
-	below, rest := p.exprs, p.input
-	if !all {
-		below, rest = p.without(inlined)
+}
+
+// inlineOne writes expressions over a projection over its input; nil: better not.
+func (w *rewriting) inlineOne(p *project, exprs []*expr.Expr) ([]*expr.Expr, relation) {
+	must, good := w.inlined(p, exprs)
+	if !must && (w.without.NoMerge || !good) || slices.ContainsFunc(p.exprs, expr.Volatile) {
+		return nil, nil
 	}
 	made := make([]*expr.Expr, len(exprs))
 	size := 0
 	for i, e := range exprs {
-		made[i] = substitute(e, below)
+		made[i] = substitute(e, p.exprs)
 		if size += sizeOf(made[i], largest); size > largest {
-			return exprs, p
+			return nil, nil
 		}
 	}
-	return made, rest
+	return made, p.input
 }
 
-// inlined tells which columns of a projection are better written into the expressions
-// above it, and whether some have to be. A column that is not read counts as written.
-func (w *rewriting) inlined(p *project, exprs []*expr.Expr) (list []bool, must bool) {
+// inlined tells whether a projection has to be written into the expressions above it, and
+// whether that is good: nothing is computed twice.
+func (w *rewriting) inlined(p *project, exprs []*expr.Expr) (must, good bool) {
 	uses, computed := make([]int, len(p.exprs)), make([]bool, len(p.exprs))
 	for _, e := range exprs {
 		eachColumn(e, func(i int) { uses[i]++ })
 		eachComputed(e, func(i int) { computed[i] = true })
 	}
-	list = make([]bool, len(p.exprs))
+	good = true
 	for i, e := range p.exprs {
-		has := expr.CanFail(e) && !computed[i] && !expr.Volatile(e)
-		must = must || has
-		trivial := e.Op == expr.OpColumn || e.Op == expr.OpLiteral
-		list[i] = has || uses[i] == 0 || !expr.Volatile(e) && (trivial || uses[i] == 1)
+		must = must || !computed[i] && w.faults.fails(e, p.input)
+		good = good && (uses[i] < 2 || e.Op == expr.OpColumn || e.Op == expr.OpLiteral)
 	}
-	return list, must
-}
-
-// without takes columns out of a projection: it keeps the others, and what those that
-// are taken out read. exprs are all of p's columns over the projection that is left.
-func (p *project) without(taken []bool) (exprs []*expr.Expr, rest *project) {
-	rest = &project{input: p.input}
-	cols := p.input.columns()
-	at := map[int]int{} // of a column of the input, where rest has it
-	exprs = make([]*expr.Expr, len(p.exprs))
-	for i, e := range p.exprs {
-		if taken[i] {
-			continue
-		}
-		exprs[i] = columnExpr(len(rest.exprs), e.Type)
-		rest.exprs, rest.cols = append(rest.exprs, e), append(rest.cols, p.cols[i])
-	}
-	for i, e := range p.exprs {
-		if !taken[i] {
-			continue
-		}
-		exprs[i] = mapColumns(e, func(c int) int {
-			if _, ok := at[c]; !ok {
-				at[c] = len(rest.exprs)
-				rest.exprs, rest.cols = append(rest.exprs, columnExpr(c, cols[c].typ)), append(rest.cols, cols[c])
-			}
-			return at[c]
-		})
-	}
-	return exprs, rest
+	return must, good
 }
