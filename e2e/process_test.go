@@ -169,12 +169,13 @@ func (a api) must(status int, method, path string, in, out any) {
 }
 
 type job struct {
-	ID      string `json:"id"`
-	Status  string `json:"status"`
-	Attempt int64  `json:"attempt"`
-	RowsIn  int64  `json:"rows_in"`
-	Base    string `json:"base"`
-	Failure *struct {
+	ID           string `json:"id"`
+	Status       string `json:"status"`
+	Attempt      int64  `json:"attempt"`
+	RowsIn       int64  `json:"rows_in"`
+	RowsRejected int64  `json:"rows_rejected"`
+	Base         string `json:"base"`
+	Failure      *struct {
 		Reason  string `json:"reason"`
 		Message string `json:"message"`
 	} `json:"failure"`

@@ -179,6 +179,7 @@ type (
 		HasResult      bool            `json:"has_result"`
 		RowsIn         int64           `json:"rows_in"`
 		RowsOut        int64           `json:"rows_out"`
+		RowsRejected   int64           `json:"rows_rejected"`
 		Bounded        bool            `json:"bounded"`
 		Failure        *failure        `json:"failure"`
 		LastCheckpoint *checkpointView `json:"last_checkpoint"`

@@ -22,7 +22,7 @@ func newJob() *cobra.Command {
 		Use: "job", Short: "submit, list, show, stop, cancel, start and delete jobs", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newJobSubmit(), newJobList(), newJobShow(), newJobStop(), newJobCancel(), newJobStart(), newJobDelete(), newJobResults(), newJobEvents())
+	cmd.AddCommand(newJobSubmit(), newJobList(), newJobShow(), newJobStop(), newJobCancel(), newJobStart(), newJobDelete(), newJobResults(), newJobRejects(), newJobEvents())
 	return cmd
 }
 
@@ -31,7 +31,13 @@ type submission struct {
 	Name        string `json:"name,omitempty"`
 	SQL         string `json:"sql"`
 	Parallelism int    `json:"parallelism,omitempty"`
+	OnRowError  string `json:"on_row_error,omitempty"`
 	RestoreFrom string `json:"restore_from,omitempty"`
+}
+
+// addOnRowError adds the flag of what becomes of rows at fault.
+func (s *submission) addOnRowError(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.OnRowError, "on-row-error", "", "what becomes of a row at fault: fail (the job, the default), skip (it is counted), keep (and kept)")
 }
 
 // readScript reads a script from a file, or from standard input for "-".
@@ -102,6 +108,7 @@ func newJobSubmit() *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().StringVar(&s.Name, "name", "", "the job's name (default: from the file's name)")
 	cmd.Flags().IntVar(&s.Parallelism, "parallelism", 0, "subtasks per operator (default: the server's)")
+	s.addOnRowError(cmd)
 	cmd.Flags().StringVar(&s.RestoreFrom, "from", "", "start from savepoint:NAME or checkpoint:JOB/7")
 	return cmd
 }
@@ -220,6 +227,9 @@ func (j jobView) print(w io.Writer) error {
 	t.add("attempt", strconv.FormatInt(j.Attempt, 10))
 	t.add("parallelism", strconv.Itoa(j.Parallelism))
 	t.add("rows in", grouped(j.RowsIn))
+	if j.RowsRejected > 0 {
+		t.add("rows rejected", grouped(j.RowsRejected)+", see: weir job rejects "+j.Name)
+	}
 	t.add("started", ago(orZero(j.StartedAt), time.Now()))
 	if j.RestoredFrom != "" {
 		t.add("restored from", j.RestoredFrom)

@@ -57,6 +57,7 @@ func newRun() *cobra.Command {
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table, or json: one object per row on standard output and nothing else there")
 	cmd.Flags().StringVar(&f.Name, "name", "", "the job's name")
 	cmd.Flags().IntVar(&f.Parallelism, "parallelism", 0, "subtasks per operator (default 2)")
+	f.addOnRowError(cmd)
 	cmd.Flags().StringVar(&f.RestoreFrom, "from", "", "start from savepoint:NAME or checkpoint:JOB/7")
 	cmd.Flags().StringArrayVar(&f.files, "files", nil, "alone: a folder that file tables may use (default: all your user may)")
 	cmd.Flags().BoolVar(&f.changes, "changes", false, "print every change of the result instead")
@@ -98,10 +99,12 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if job.Status == "FAILED" {
 		return jobFailed(job)
 	}
-	if f.changes {
-		return nil // they were the result
+	if !f.changes { // they were the result
+		w.final(job)
 	}
-	w.final(job)
+	if err := f.sayRejects(ctx, c, job, alone, w); err != nil || f.changes {
+		return err
+	}
 	return f.printResult(ctx, c, job, stdout)
 }
 
@@ -159,11 +162,7 @@ func (f *runFlags) interrupted(c *client, job jobView, alone bool, stdout, stder
 		if job.Status == "FAILED" {
 			return jobFailed(job)
 		}
-		where := ""
-		if f.server != defaultServer {
-			where = " --server " + f.server
-		}
-		_, err = fmt.Fprintf(stderr, "%s: %s at %s; go on with: weir job start %s%s\n", job.Name, strings.ToLower(job.Status), job.Base, job.Name, where)
+		_, err = fmt.Fprintf(stderr, "%s: %s at %s; go on with: weir job start %s%s\n", job.Name, strings.ToLower(job.Status), job.Base, job.Name, onServer(f.server))
 		if err != nil {
 			return err
 		}
