@@ -271,11 +271,12 @@ type BoolLit struct {
 // A NullLit is NULL.
 type NullLit struct{ Span }
 
-// An IntervalLit is INTERVAL 'value' UNIT [TO UNIT].
+// An IntervalLit is INTERVAL 'value' UNIT [TO UNIT], or INTERVAL '1 day 2 hours', whose
+// value has the units in it.
 type IntervalLit struct {
 	Span
 	Value string
-	Unit  string // upper case, singular
+	Unit  string // upper case, singular; empty: in Value
 	To    string // upper case, singular; empty: none
 }
 

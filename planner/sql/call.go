@@ -48,7 +48,13 @@ func (p *parser) refuseCall(t token) {
 
 // open begins a call: the name, its parenthesis.
 func (p *parser) open() *Call {
-	c := &Call{Name: p.name("a function's name")}
+	c := &Call{}
+	if t := p.tok(); t.kind == kindWord && joinWord(t.upper) {
+		p.advance()
+		c.Name = Ident{Span: Span{t.start, t.end}, Name: t.text}
+	} else {
+		c.Name = p.name("a function's name")
+	}
 	p.expectSymbol("(")
 	return c
 }

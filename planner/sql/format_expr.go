@@ -31,7 +31,10 @@ func (p *printer) expr(e Expr, power int) {
 	case *NullLit:
 		p.add("NULL")
 	case *IntervalLit:
-		p.add("INTERVAL ", QuoteString(e.Value), " ", e.Unit)
+		p.add("INTERVAL ", QuoteString(e.Value))
+		if e.Unit != "" {
+			p.add(" ", e.Unit)
+		}
 		if e.To != "" {
 			p.add(" TO ", e.To)
 		}
@@ -164,10 +167,14 @@ func (p *printer) caseExpr(c *Case) {
 }
 
 func (p *printer) call(c *Call) {
-	if valueWord(asciiUpper(c.Name.Name)) {
-		p.add(asciiUpper(c.Name.Name))
+	if upper := asciiUpper(c.Name.Name); valueWord(upper) {
+		p.add(upper)
 	} else {
-		p.add(QuoteName(c.Name.Name), "(")
+		name := QuoteName(c.Name.Name)
+		if joinWord(upper) {
+			name = upper
+		}
+		p.add(name, "(")
 		p.operands(c)
 		p.add(")")
 	}

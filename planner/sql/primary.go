@@ -1,5 +1,7 @@
 package sql
 
+import "strings"
+
 // prefix reads an operand with the operators before it.
 func (p *parser) prefix() Expr {
 	t := p.tok()
@@ -64,10 +66,8 @@ func (p *parser) wordPrimary(t token, span Span) Expr {
 	switch {
 	case valueWord(t.upper):
 		return p.valueCall(t)
-	case t.isWord("LEFT") && next.isSymbol("("):
-		p.unsupported("the function LEFT is", "write SUBSTRING(x FROM 1 FOR n)")
-	case t.isWord("RIGHT") && next.isSymbol("("):
-		p.unsupported("the function RIGHT is", "write SUBSTRING(x FROM CHAR_LENGTH(x) - n + 1)")
+	case joinWord(t.upper) && next.isSymbol("("):
+		return p.call()
 	case reserved(t.upper) && p.goesOn(t):
 		p.expected("an expression")
 		return &NullLit{}
@@ -174,6 +174,10 @@ func (p *parser) interval(start int) Expr {
 	}
 	n.Value = p.str("a value").Value
 	if t := p.tok(); p.atField() == "" {
+		if strings.ContainsAny(n.Value, ":abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") { // units of its own
+			n.Span = p.span(start)
+			return n
+		}
 		hint := didYouMean(t.text, intervalUnits[:]...)
 		if hint == "" {
 			hint = "the unit stands behind the string: INTERVAL '5' SECOND"

@@ -114,6 +114,9 @@ func plainName(name string) bool {
 	return name != "" && !reserved(upper) && !valueWord(upper) && !operandWord(upper)
 }
 
+// joinWord lists the reserved words that are functions' names in front of a parenthesis.
+func joinWord(upper string) bool { return upper == "LEFT" || upper == "RIGHT" }
+
 // operandWord lists the words that mean something where an operand may begin: in TRIM
 // and BETWEEN.
 func operandWord(upper string) bool {
