@@ -14,6 +14,7 @@ type binder struct {
 	scans map[*table]*scan
 	// open lists the views that are being bound, outermost first: none may read itself.
 	open     []*view
+	defining []*sql.CTE
 	read     int // tables, views and CTEs so far
 	warnings []string
 }
@@ -31,9 +32,10 @@ func bind(prog *program, ns *names, settings Settings, found *problems) (*statem
 	switch job := prog.job.(type) {
 	case *sql.Query:
 		if q := b.query(job, nil); q != nil {
-			rel := b.finish(q)
-			st.targets = []target{{rel: rel, at: job}}
-			b.warnKeepsAll(rel)
+			if rel := b.finish(q); rel != nil {
+				st.targets = []target{{rel: rel, at: job}}
+				b.warnKeepsAll(rel)
+			}
 		}
 	case *sql.Insert:
 		st.targets = b.inserts([]*sql.Insert{job})
@@ -53,7 +55,7 @@ func (b *binder) warn(text string) {
 }
 
 func (b *binder) warnKeepsAll(rel relation) {
-	if t := unbounded(rel); t != nil && !changes(rel) {
+	if t := unbounded(rel); t != nil && !changing(rel) {
 		b.warn("the result keeps every row of the unbounded table " + t.Name + " and grows without end; GROUP BY or INSERT INTO keeps it small")
 	}
 }
@@ -69,22 +71,23 @@ func unbounded(rel relation) *table {
 	return found
 }
 
-// eachScan calls f for every scan below rel, in the order of the text.
+// eachScan calls f for every scan below rel, once for each, in the order of the text.
 func eachScan(rel relation, f func(s *scan)) {
-	if s, ok := rel.(*scan); ok {
-		f(s)
+	seen := map[relation]bool{}
+	var walk func(r relation)
+	walk = func(r relation) {
+		if seen[r] {
+			return
+		}
+		seen[r] = true
+		if s, ok := r.(*scan); ok {
+			f(s)
+		}
+		for _, in := range r.inputs() {
+			walk(in)
+		}
 	}
-	for _, in := range rel.inputs() {
-		eachScan(in, f)
-	}
-}
-
-// changes reports whether rows of rel are taken back: those of groups are.
-func changes(rel relation) bool {
-	if _, ok := rel.(*aggregate); ok {
-		return true
-	}
-	return slices.ContainsFunc(rel.inputs(), changes)
+	walk(rel)
 }
 
 func allColumns(t *table) []int {

@@ -108,3 +108,20 @@ func columnsShown(cols []column) string {
 	}
 	return strings.Join(list, ", ")
 }
+
+func showStatements(list []CatalogStatement) string {
+	var b strings.Builder
+	for _, s := range list {
+		fmt.Fprintf(&b, "%d:%d %s %s%s%s: %s\n", s.Line, s.Column, s.Kind, s.Name, when(s.IfExists, " if exists"), when(s.IfNotExists, " if not exists"), s.SQL)
+	}
+	return b.String()
+}
+
+func showDefinition(t *Table) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s\n%s\n", map[bool]string{false: "table", true: "view"}[t.View], t.Name, t.SQL)
+	for i := range t.Columns {
+		fmt.Fprintf(&b, "column %s%s\n", columnsSQL(t.Columns[i:i+1]), when(t.Computed[i] != "", " AS "+t.Computed[i]))
+	}
+	return b.String()
+}

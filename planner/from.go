@@ -48,8 +48,7 @@ func (b *binder) tableRef(ref *sql.TableRef, w *with) input {
 	if ref.Alias != nil {
 		name = ref.Alias.Name
 	}
-	in.fields = b.rename(visibleColumns(in.rel.columns(), name), ref.Columns, in.what)
-	return in
+	return b.rename(in, name, ref.Columns)
 }
 
 func (b *binder) subquery(sub *sql.Subquery, w *with) input {
@@ -65,22 +64,24 @@ func (b *binder) subquery(sub *sql.Subquery, w *with) input {
 		name = sub.Alias.Name
 		in.what += " " + name
 	}
-	in.fields = b.rename(visibleColumns(in.rel.columns(), name), sub.Columns, in.what)
-	return in
+	return b.rename(in, name, sub.Columns)
 }
 
-// rename gives columns the names of a list, which may be shorter than they are.
-func (b *binder) rename(cols []visible, to []sql.Ident, what string) []visible {
-	if !b.checkNames(to, len(cols), what) {
-		return cols
+// rename gives the columns of an input, which is called name here, the names of a list,
+// which may be shorter than they are.
+func (b *binder) rename(in input, name string, to []sql.Ident) input {
+	in.fields = visibleColumns(in.rel.columns(), name)
+	if !b.checkNames(to, len(in.fields), in.what) {
+		return input{}
 	}
 	for i, name := range to {
-		cols[i].name = name.Name
-		if slices.ContainsFunc(cols[len(to):], func(v visible) bool { return sameName(v.name, name.Name) }) {
-			b.found.add(name, CodeName, "name that one too", "%s has another column named %s", what, name.Name)
+		in.fields[i].name = name.Name
+		if slices.ContainsFunc(in.fields[len(to):], func(v visible) bool { return sameName(v.name, name.Name) }) {
+			b.found.add(name, CodeName, "name that one too", "%s has another column named %s", in.what, name.Name)
+			return input{}
 		}
 	}
-	return cols
+	return in
 }
 
 // checkNames sees that a list of new names of columns is not too long and names none twice.
@@ -116,9 +117,11 @@ func (b *binder) with(list []*sql.CTE, outer *with) *with {
 		}
 		w := &with{outer: outer, def: c}
 		before := b.read
+		b.defining = append(b.defining, c)
 		if q := b.named(c, outer); q != nil {
 			w.rel = b.finish(q)
 		}
+		b.defining = b.defining[:len(b.defining)-1]
 		w.reads = b.read - before
 		outer = w
 	}
@@ -178,6 +181,10 @@ func (b *binder) unknown(name sql.Ident, w *with) {
 	hint := "define it with CREATE TABLE"
 	if len(names) > 0 {
 		hint = "the tables are " + strings.Join(names[:min(len(names), 20)], ", ")
+	}
+	if slices.ContainsFunc(b.defining, func(c *sql.CTE) bool { return sameName(c.Name.Name, name.Name) }) {
+		b.found.add(name, CodeUnsupported, "a query over a stream cannot read itself", "the query %s of WITH reads itself", name.Name)
+		return
 	}
 	b.found.add(name, CodeName, hints(suggestion(name.Name, names), hint), "unknown table %s", name.Name)
 }

@@ -22,9 +22,7 @@ func (b *binder) inserts(list []*sql.Insert) []target {
 			targets = append(targets, t)
 			continue
 		}
-		if targets[i].rel = unite(targets[i].rel, t.rel); changes(targets[i].rel) && !changes(t.rel) {
-			targets[i].at = ins
-		}
+		targets[i].rel = unite(targets[i].rel, t.rel)
 	}
 	for _, t := range targets {
 		b.checkReads(t, targets)
@@ -148,12 +146,20 @@ func (b *binder) columnsOf(ins *sql.Insert, sink *table) []int {
 // checkChanging refuses a result that changes where the sink only appends, unless the
 // input ends: then the final rows are written once.
 func (b *binder) checkChanging(ins *sql.Insert, t target) {
-	source := unbounded(t.rel)
-	if source == nil || t.sink.takesChanges() || !changes(t.rel) {
+	if t.sink.takesChanges() || appends(t.rel) {
 		return
 	}
 	b.found.add(ins.Table, CodeQuery, "bound the source, write to a table that takes changes, or leave INSERT out and read the result",
-		"table %s (%s) only appends, and the rows of an aggregate over the unbounded table %s change", t.sink.Name, t.sink.Connector, source.Name)
+		"table %s (%s) only appends, and the rows of an aggregate over the unbounded table %s change", t.sink.Name, t.sink.Connector, endless(t.rel).Name)
+}
+
+// endless gives the unbounded table over which rows of rel change for ever.
+func endless(rel relation) *table {
+	if a, ok := rel.(*aggregate); ok {
+		return unbounded(a)
+	}
+	inputs := rel.inputs()
+	return endless(inputs[slices.IndexFunc(inputs, func(in relation) bool { return !appends(in) })])
 }
 
 // takesChanges reports whether the table, as a sink, takes a changelog.

@@ -130,9 +130,11 @@ func (ns *names) tablesOf(st *statement) []Table {
 }
 
 func (t *table) definition() Table {
+	def := *t.def
+	def.IfNotExists = false
 	d := Table{
 		Name:        t.Name,
-		SQL:         formatStatement(t.def),
+		SQL:         formatStatement(&def),
 		Connector:   t.Connector,
 		Format:      t.Format,
 		Options:     t.Options,
@@ -151,7 +153,9 @@ func (t *table) definition() Table {
 }
 
 func (v *view) definition() Table {
-	return Table{Name: v.name, View: true, SQL: formatStatement(v.def), Columns: v.columns, Computed: make([]string, len(v.columns)), FromCatalog: v.fromCatalog}
+	def := *v.def
+	def.IfNotExists = false
+	return Table{Name: v.name, View: true, SQL: formatStatement(&def), Columns: v.columns, Computed: make([]string, len(v.columns)), FromCatalog: v.fromCatalog}
 }
 
 func formatStatement(s sql.Statement) string {
@@ -172,6 +176,7 @@ func Define(text string, catalog Catalog, opts Options) (*Table, error) {
 	switch {
 	case d == nil:
 	case d.view != nil:
+		ns.read = append(ns.read, d) // its own name means itself
 		b := &binder{names: ns, found: found, scans: map[*table]*scan{}}
 		if q := b.bindView(d.view, d.view.def.Name); q != nil {
 			b.finishView(d.view, q)

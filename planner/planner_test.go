@@ -43,6 +43,8 @@ func (m memoryCatalog) TableSQL(name string) (string, error) {
 //	rewrite          the query before and after; without=… leaves rewrites out
 //	lower [without]  the graph; ids prints the operators' ids too, json the graph itself
 //	plan             settings, columns, tables and warnings
+//	define           a CREATE TABLE or CREATE VIEW: what it defines
+//	catalog          the statements of a script for the catalog
 //	refuse           every problem with place, caret and hint
 //	refuse-table     the same of Define
 func TestScripts(t *testing.T) {
@@ -89,6 +91,18 @@ func runScript(t *testing.T, d *datadriven.TestData, catalog Catalog) string {
 	case "refuse":
 		_, err := Plan(d.Input, catalog, opts)
 		return showProblems(err)
+	case "catalog":
+		list, err := Statements(d.Input)
+		if err != nil {
+			return showProblems(err)
+		}
+		return showStatements(list)
+	case "define":
+		table, err := Define(d.Input, catalog, opts)
+		if err != nil {
+			return showProblems(err)
+		}
+		return showDefinition(table)
 	case "refuse-table":
 		_, err := Define(d.Input, catalog, opts)
 		return showProblems(err)
@@ -300,6 +314,10 @@ func FuzzPlan(f *testing.F) {
 	for _, seed := range []string{
 		"SELECT s, COUNT(*) + 1 FROM t WHERE a IN (1, 2.5) AND NOT f GROUP BY s",
 		"INSERT INTO o (n) SELECT SUM(a) FROM t", "SELECT *, -a / b % 3 * 1.5 FROM t WHERE ts > '2020-01-01'",
+		"WITH x (p) AS (SELECT DISTINCT a FROM t), y AS (SELECT * FROM x WHERE p > 1) SELECT p, COUNT(*) FROM (SELECT * FROM x UNION ALL SELECT * FROM y) u GROUP BY p HAVING COUNT(*) > 1",
+		"SELECT a, b, GROUPING(b, a), SUM(d) FROM t WHERE f GROUP BY ROLLUP (a, b), GROUPING SETS ((), s, CUBE (f, m))", "VALUES (1, 'a'), (2.5, NULL)", "SELECT 1 HAVING TRUE",
+		"CREATE VIEW v (x) AS SELECT s FROM t UNION ALL SELECT x FROM w; CREATE VIEW w AS SELECT s AS x FROM t; EXECUTE STATEMENT SET BEGIN INSERT INTO o (s) SELECT x FROM v; INSERT INTO o SELECT x, COUNT(*) FROM w GROUP BY x; INSERT INTO o VALUES ('a', 1), (NULL, 2); END",
+		"CREATE TABLE c (a INT, b AS a * 2, d AS a / 0) WITH ('connector' = 'datagen'); EXPLAIN SELECT b FROM c AS z (x) WHERE x = 1",
 		"SET 'parallelism' = '3'; SELECT t.*, NULL FROM t x", "SELECT m * m / 0, d / 0 FROM t WHERE NULL OR a IS NULL",
 	} {
 		f.Add(seed)

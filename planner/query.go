@@ -146,7 +146,7 @@ func (b *binder) values(v *sql.Values) *bound {
 func (b *binder) meet(list []*expr.Expr, at func(i int) sql.Node, what string) (expr.Type, bool) {
 	for n := 2; n <= len(list); n++ {
 		if _, x, y, ok := common(list[:n]); !ok {
-			b.found.add(at(n-1), CodeType, "write CAST(… AS "+list[x].Type.String()+")", "%s is %s above and %s here", what, article(list[x]), article(list[y]))
+			b.found.add(at(n-1), CodeType, "bring both to one type, as with CAST(… AS STRING)", "%s is %s above and %s here", what, article(list[x]), article(list[y]))
 			return expr.Type{}, false
 		}
 	}

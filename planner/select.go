@@ -36,7 +36,7 @@ func (b *binder) selectQuery(s *sql.Select, w *with) *bound {
 		q.outputs = append(q.outputs, output{e: out.expr(it.node), node: it.node})
 	}
 	having := b.condition(s.Having, &out, "HAVING")
-	b.refuseOverChanges(s, items, rel, grouped)
+	b.refuseOverChanges(s, items, rel, &out)
 	if len(b.found.list) > before || rel == nil || slices.ContainsFunc(q.outputs, func(o output) bool { return o.e == nil }) {
 		return nil // of a wrong table definition, too
 	}
@@ -109,40 +109,41 @@ func (b *binder) expand(list []*sql.Item, rows *scope) []item {
 }
 
 // refuseOverChanges refuses what cannot be kept right where rows are taken back: reading
-// the clock gives another value for the same row, and a sketch forgets nothing.
-func (b *binder) refuseOverChanges(s *sql.Select, items []item, rel relation, grouped bool) {
-	changing := rel != nil && changes(rel)
-	nodes := append(slices.Clone(s.GroupBy), s.Where, s.Having)
-	for _, it := range items {
-		nodes = append(nodes, it.node)
+// the clock gives another value for the same row, and a sketch forgets nothing. out is
+// the scope of the select list.
+func (b *binder) refuseOverChanges(s *sql.Select, items []item, rel relation, out *scope) {
+	over := rel != nil && changing(rel)
+	groups := over || out.groups != nil && len(out.groups.aggs) > 0
+	for _, e := range append(slices.Clone(s.GroupBy), s.Where) {
+		b.refuseCalls(e, over, over, nil)
 	}
-	for _, n := range nodes {
-		eachCall(n, false, func(c *sql.Call, within bool) {
-			f := expr.FindFunction(c.Name.Name)
-			switch {
-			case f != nil && f.Volatile && (changing || grouped && !within && n != s.Where && !slices.Contains(s.GroupBy, n)):
-				b.found.add(c, CodeQuery, "call it in a query over rows that do not change, below the grouping",
-					"%s reads the clock, and the rows here change: what is taken back would not be what was given", f.SQL)
-			case changing && sameName(c.Name.Name, string(expr.ApproxCountDistinct)):
-				b.found.add(c, CodeQuery, "COUNT(DISTINCT x) is exact and counts back", "APPROX_COUNT_DISTINCT cannot take a row back, and the rows it reads here change")
-			}
-		})
+	b.refuseCalls(s.Having, over, groups, out)
+	for _, it := range items {
+		b.refuseCalls(it.node, over, groups, out)
 	}
 }
 
-// eachCall calls f for every call in e, which may be nil, and says whether it is an
-// operand of an aggregate.
-func eachCall(e sql.Expr, within bool, f func(c *sql.Call, within bool)) {
-	if e == nil {
+// refuseCalls refuses the calls in e, which may be nil, that rows which change do not
+// allow: rows says so of those that aggregates read, groups of those that e reads. Keys
+// of out, which may be nil, are none of its calls.
+func (b *binder) refuseCalls(e sql.Expr, rows, groups bool, out *scope) {
+	if e == nil || out != nil && out.groups != nil && out.groups.key(out, e) >= 0 {
 		return
 	}
 	if c, ok := e.(*sql.Call); ok {
-		f(c, within)
-		within = within || isAggregate(c)
+		f := expr.FindFunction(c.Name.Name)
+		switch {
+		case groups && f != nil && f.Volatile:
+			b.found.add(c, CodeQuery, "call it in a query over rows that do not change, below the grouping",
+				"%s reads the clock, and the rows here change: what is taken back would not be what was given", f.SQL)
+		case rows && sameName(c.Name.Name, string(expr.ApproxCountDistinct)):
+			b.found.add(c, CodeQuery, "COUNT(DISTINCT x) is exact and counts back", "APPROX_COUNT_DISTINCT cannot take a row back, and the rows it reads here change")
+		}
+		if hasAggregate(&sql.Call{Name: c.Name}) {
+			groups, out = rows, nil
+		}
 	}
 	for _, x := range operands(e) {
-		eachCall(x, within, f)
+		b.refuseCalls(x, rows, groups, out)
 	}
 }
-
-func isAggregate(c *sql.Call) bool { return hasAggregate(&sql.Call{Name: c.Name}) }

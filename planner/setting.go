@@ -286,7 +286,7 @@ func readOnRowError(v string) (string, error) {
 // both say something they have to agree.
 func agreeOnRowError(settings Settings, sets []*sql.Set, said string, found *problems) {
 	set, ok := settings["on_row_error"]
-	if said == "" {
+	if _, err := readOnRowError(said); err != nil { // absent, or refused with the request
 		return
 	}
 	if settings["on_row_error"] = said; !ok || set == said {

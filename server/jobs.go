@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -200,7 +201,7 @@ func (s *Server) createJob(c echo.Context) error {
 		return refuse(http.StatusUnprocessableEntity, "EXPLAIN does not run; POST /v1/plan shows what it asks for")
 	}
 	spec := job.Spec{
-		Name: req.Name, SQL: req.SQL, Graph: *planned.Graph, Parallelism: req.Parallelism, OnRowError: planned.Settings["on_row_error"],
+		Name: req.Name, SQL: req.SQL, Graph: *planned.Graph, Parallelism: req.Parallelism, OnRowError: cmp.Or(req.OnRowError, planned.Settings["on_row_error"]),
 		RestoreFrom: req.RestoreFrom, AllowDuplicateOutput: req.AllowDuplicateOutput, IdempotencyKey: key,
 	}
 	if req.MaxParallelism > 0 {
