@@ -116,17 +116,6 @@ func (b *Batch) EndRow(kind RowKind) {
 	b.Len++
 }
 
-// Truncate drops the rows from n on of a batch without a selection.
-func (b *Batch) Truncate(n int) {
-	for i := range b.Columns {
-		b.Columns[i].Truncate(n)
-	}
-	if b.Kinds != nil {
-		b.Kinds = b.Kinds[:n]
-	}
-	b.Len = n
-}
-
 // AppendRow copies one row of src, at index row of its columns, to the end of b.
 // Both have the same layouts; the origin of the row is not kept.
 func (b *Batch) AppendRow(src *Batch, row int) {

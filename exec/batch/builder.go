@@ -189,22 +189,3 @@ func (v *Vector) SetNulls(n int) {
 	clear(v.Decimals)
 	v.MakeValid(n)
 }
-
-// Truncate drops the rows from n on.
-func (v *Vector) Truncate(n int) {
-	switch v.Physical {
-	case Bools:
-		v.Bools = v.Bools[:n]
-	case Ints:
-		v.Ints = v.Ints[:n]
-	case Floats:
-		v.Floats = v.Floats[:n]
-	case Decimals:
-		v.Decimals = v.Decimals[:n]
-	case Strings:
-		if len(v.Offsets) > 0 {
-			v.Offsets = v.Offsets[:n+1]
-			v.Bytes = v.Bytes[:v.Offsets[n]]
-		}
-	}
-}

@@ -35,8 +35,11 @@ type globalAgg struct {
 	touched []touch  // the groups that this batch touched, in order
 	old     []uint64 // words of touched groups as they were
 	oldText []byte   // texts of touched groups as they were
-	blob    []byte   // scratch
-	part    sketch   // scratch
+	now     []uint64 // and as they are behind it
+	emit    []emission
+	sel     []int32
+	blob    []byte // scratch
+	part    sketch // scratch
 }
 
 // A groupLayout says what a group's state is made of.

@@ -11,12 +11,6 @@ import (
 	"weir/exec/eval"
 )
 
-// A group is what the values of a group's row are computed from.
-type group struct {
-	words []uint64
-	blob  []byte
-}
-
 // vanished reports whether a group is gone with its last row.
 func (a *globalAgg) vanished(words []uint64) bool {
 	return a.spec.Changing && len(a.keys) > 0 && words[0] == 0
@@ -31,57 +25,136 @@ func (a *globalAgg) dropEmpty() {
 	}
 }
 
-// emitChanges emits +I for new groups, -U and +U for those whose values differ and -D
-// for those that are gone.
-func (a *globalAgg) emitChanges(b *batch.Batch, out exec.Collector) error {
-	to := a.pool.Get()
-	text := 0
-	for i, t := range a.touched {
-		a.estimate(t.slot)
-		old := group{a.old[i*a.layout.words : (i+1)*a.layout.words], a.oldText[text:t.text]}
-		now := group{a.table.ReadWords(t.slot), nil}
-		text = t.text
-		if a.layout.parts > 0 {
-			now.blob = a.table.Blob(t.slot)
-		}
-		if err := a.emitChange(to, b, t, old, now); err != nil {
-			return err
-		}
-		if to.Len >= batch.Target-1 {
-			if err := out.Emit(to); err != nil {
-				return err
-			}
-			to = a.pool.Get()
-		}
-	}
-	return out.Emit(to)
+// An emission is a row that is put out: of a touched group as it was or as it is now.
+type emission struct {
+	touch int32
+	now   bool
+	kind  batch.RowKind
 }
 
-// emitChange appends the change of one group.
-func (a *globalAgg) emitChange(to, b *batch.Batch, t touch, old, now group) error {
-	if a.vanished(now.words) {
-		a.table.Delete(t.slot)
-		if t.fresh {
-			return nil
+// emitChanges emits +I for new groups, -U and +U for those whose values differ and -D
+// for those that are gone; column by column.
+func (a *globalAgg) emitChanges(b *batch.Batch, out exec.Collector) error {
+	a.now = a.now[:0]
+	for i := range a.touched {
+		slot := a.touched[i].slot
+		a.estimate(slot)
+		a.now = append(a.now, a.table.ReadWords(slot)...)
+	}
+	for from := 0; from < len(a.touched); from += batch.Target / 2 {
+		a.choose(from, min(from+batch.Target/2, len(a.touched)))
+		to := a.pool.Get()
+		if err := a.fill(to, b); err != nil {
+			return err
 		}
-		return a.emitRow(to, b, t.row, old, batch.Delete)
-	}
-	if t.fresh {
-		return a.emitRow(to, b, t.row, now, batch.Insert)
-	}
-	if slices.Equal(old.words, now.words) && (a.layout.texts == 0 || bytes.Equal(old.blob, now.blob[:partsEnd(now.blob, a.layout.texts)])) {
-		return nil
-	}
-	if err := a.emitRow(to, b, t.row, old, batch.UpdateBefore); err != nil {
-		return err
-	}
-	if err := a.emitRow(to, b, t.row, now, batch.UpdateAfter); err != nil {
-		return err
-	}
-	if !a.layout.plain && a.sameValues(to, to.Len-2, to.Len-1) {
-		to.Truncate(to.Len - 2)
+		if err := out.Emit(to); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// choose lists the rows that touched groups put out.
+func (a *globalAgg) choose(from, to int) {
+	a.emit = a.emit[:0]
+	n := a.layout.words
+	for i := from; i < to; i++ {
+		t, at := &a.touched[i], int32(i)
+		switch now := a.now[i*n : (i+1)*n]; {
+		case a.vanished(now):
+			a.table.Delete(t.slot)
+			if !t.fresh {
+				a.emit = append(a.emit, emission{at, false, batch.Delete})
+			}
+		case t.fresh:
+			a.emit = append(a.emit, emission{at, true, batch.Insert})
+		case !slices.Equal(a.old[i*n:(i+1)*n], now) || a.layout.texts > 0 && !a.sameTexts(i):
+			a.emit = append(a.emit, emission{at, false, batch.UpdateBefore}, emission{at, true, batch.UpdateAfter})
+		}
+	}
+}
+
+// oldTexts are the texts of the i-th touched group as they were.
+func (a *globalAgg) oldTexts(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = a.touched[i-1].text
+	}
+	return a.oldText[from:a.touched[i].text]
+}
+
+func (a *globalAgg) sameTexts(i int) bool {
+	blob := a.table.Blob(a.touched[i].slot)
+	return bytes.Equal(a.oldTexts(i), blob[:partsEnd(blob, a.layout.texts)])
+}
+
+// fill makes the rows of a.emit, their keys from rows of the input.
+func (a *globalAgg) fill(to, b *batch.Batch) error {
+	a.sel = a.sel[:0]
+	for _, e := range a.emit {
+		a.sel = append(a.sel, a.touched[e.touch].row)
+	}
+	for c, k := range a.keys {
+		v := &to.Columns[c]
+		batch.Gather(v, &b.Columns[k], a.sel)
+		for i, f := range v.Floats {
+			v.Floats[i] = canonical(f)
+		}
+	}
+	for i := range a.accs {
+		if err := a.fillValues(&a.accs[i], &to.Columns[len(a.keys)+i]); err != nil {
+			return err
+		}
+	}
+	for _, e := range a.emit {
+		to.EndRow(e.kind)
+	}
+	if !a.layout.plain {
+		a.dropSame(to)
+	}
+	return nil
+}
+
+// fillValues appends an aggregate's values to its column.
+func (a *globalAgg) fillValues(acc *accumulator, v *batch.Vector) error {
+	for _, e := range a.emit {
+		words := a.old
+		if e.now {
+			words = a.now
+		}
+		w := words[int(e.touch)*a.layout.words+acc.word:]
+		if acc.kind <= countValues {
+			v.AppendInt(int64(w[0]))
+			continue
+		}
+		var part []byte
+		if acc.kind == leastStrings {
+			blob := a.oldTexts(int(e.touch))
+			if e.now {
+				blob = a.table.Blob(a.touched[e.touch].slot)
+			}
+			part = partOf(blob, acc.part)
+		}
+		if err := acc.appendFinal(v, w, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropSame leaves out the updates whose two rows show the same values.
+func (a *globalAgg) dropSame(to *batch.Batch) {
+	keep := to.SelMemory()
+	for i := 0; i < to.Len; i++ {
+		if to.Kind(i) == batch.UpdateBefore && a.sameValues(to, i, i+1) {
+			i++
+			continue
+		}
+		keep = append(keep, int32(i))
+	}
+	if len(keep) < to.Len {
+		to.Select(keep)
+	}
 }
 
 // sameValues reports whether two rows show the same values.
@@ -93,33 +166,6 @@ func (a *globalAgg) sameValues(b *batch.Batch, i, j int) bool {
 		}
 	}
 	return true
-}
-
-// emitRow appends a group's row, its key from a row of the input.
-func (a *globalAgg) emitRow(to, b *batch.Batch, row int32, g group, kind batch.RowKind) error {
-	for c, k := range a.keys {
-		v := &to.Columns[c]
-		v.AppendFrom(&b.Columns[k], int(row))
-		if v.Physical == batch.Floats {
-			v.Floats[to.Len] = canonical(v.Floats[to.Len])
-		}
-	}
-	return a.endRow(to, g, kind)
-}
-
-func (a *globalAgg) endRow(to *batch.Batch, g group, kind batch.RowKind) error {
-	for i := range a.accs {
-		acc := &a.accs[i]
-		var part []byte
-		if acc.kind == leastStrings {
-			part = partOf(g.blob, acc.part)
-		}
-		if err := acc.appendFinal(&to.Columns[len(a.keys)+i], g.words[acc.word:], part); err != nil {
-			return err
-		}
-	}
-	to.EndRow(kind)
-	return nil
 }
 
 // canonical gives the one value by which a group of equal doubles is shown (O5).
@@ -219,9 +265,17 @@ func (a *globalAgg) emitSlot(to *batch.Batch, slot int) error {
 	if _, err := batch.DecodeKey(a.table.Key(slot), to.Columns[:len(a.keys)]); err != nil {
 		return err
 	}
-	g := group{words: a.table.ReadWords(slot)}
-	if a.layout.parts > 0 {
-		g.blob = a.table.Blob(slot)
+	w := a.table.ReadWords(slot)
+	for i := range a.accs {
+		acc := &a.accs[i]
+		var part []byte
+		if acc.kind == leastStrings {
+			part = partOf(a.table.Blob(slot), acc.part)
+		}
+		if err := acc.appendFinal(&to.Columns[len(a.keys)+i], w[acc.word:], part); err != nil {
+			return err
+		}
 	}
-	return a.endRow(to, g, batch.Insert)
+	to.EndRow(batch.Insert)
+	return nil
 }
