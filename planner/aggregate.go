@@ -60,7 +60,10 @@ func (s *scope) aggregate(e *sql.Call, f *expr.AggregateFunction) *expr.Expr {
 	count := f.Name == expr.Count
 	switch {
 	case s.groups == nil:
-		s.found.add(e, CodeQuery, "", "an aggregate (%s) cannot stand in %s", name, s.clause)
+		hint := map[string]string{
+			"WHERE": "HAVING chooses among groups", "an aggregate": "aggregate in a subquery first: FROM (SELECT " + label(e) + " AS x …)",
+		}[s.clause]
+		s.found.add(e, CodeQuery, hint, "an aggregate (%s) cannot stand in %s", name, s.clause)
 		return nil
 	case e.Star && !count, !e.Star && len(e.Args) != 1:
 		hint := ""

@@ -63,7 +63,7 @@ func trimOf(e *sql.Call) (*expr.Function, []sql.Expr) {
 func (s *scope) specialCall(e *sql.Call, f *expr.Function) *expr.Expr {
 	params := f.Signatures[0]
 	if len(e.Args) != len(params.Params) && !(params.Variadic && len(e.Args) > 0) {
-		s.wrongArguments(e, f, nil)
+		s.wrongArguments(e, f, nil, nil)
 		return nil
 	}
 	switch f.SQL {
@@ -98,8 +98,14 @@ func (s *scope) function(e *sql.Call, f *expr.Function, nodes []sql.Expr) *expr.
 	}
 	sig := s.resolveCall(f, args)
 	if sig == nil {
-		s.wrongArguments(e, f, args)
+		s.wrongArguments(e, f, nodes, args)
 		return nil
+	}
+	for i, a := range args {
+		if k := paramKind(sig, i); unknown(a) && timeRank(expr.Type{Kind: k}) > 0 && len(f.Signatures) > 1 {
+			s.found.add(nodes[i], CodeType, "say which: TIMESTAMP '…' or DATE '…'", "%s may be of several types here", a.SQL(nil))
+			return nil
+		}
 	}
 	return s.bindCall(e, f, sig, nodes, args)
 }
@@ -119,7 +125,7 @@ func (s *scope) bindCall(e sql.Expr, f *expr.Function, sig *expr.Signature, node
 		}
 		if p.Constant {
 			if a = fold(a); !isLiteral(a) || isNull(a) {
-				s.found.add(nodes[i], CodeType, "write it out", "the %s of %s has to be a constant", p.Name, f.SQL)
+				s.found.add(nodes[i], CodeType, "write it out", "the argument %s of %s has to be a constant", p.Name, f.SQL)
 				return nil
 			}
 		}
@@ -206,6 +212,13 @@ func resultType(f *expr.Function, sig *expr.Signature, args []*expr.Expr) expr.T
 	return sig.Result
 }
 
+func paramKind(sig *expr.Signature, i int) expr.Kind {
+	if len(sig.Params) == 0 {
+		return expr.Null
+	}
+	return paramAt(sig, i).Kind
+}
+
 func paramAt(sig *expr.Signature, i int) expr.Param {
 	return sig.Params[min(i, len(sig.Params)-1)]
 }
@@ -257,24 +270,25 @@ func costOf(a *expr.Expr, k expr.Kind) int {
 	return never
 }
 
-// wrongArguments says which signatures there are.
-func (s *scope) wrongArguments(e *sql.Call, f *expr.Function, args []*expr.Expr) {
+// wrongArguments says how a function is called; args is nil where their number is wrong.
+func (s *scope) wrongArguments(e *sql.Call, f *expr.Function, nodes []sql.Expr, args []*expr.Expr) {
 	types := make([]string, len(args))
 	hint := ""
 	for i, a := range args {
-		if types[i] = a.Type.String(); unknown(a) {
-			types[i] = "STRING"
+		types[i] = a.Type.String()
+		if isWord(nodes[i]) {
+			types[i] = nodes[i].(*sql.Word).Name
 		}
-		if len(f.Signatures[0].Params) > i && f.Signatures[0].Params[i].Kind == expr.String && a.Type.Kind != expr.String {
+		if params := f.Signatures[0].Params; len(params) > i && params[i].Kind == expr.String && a.Type.Kind != expr.String {
 			hint = "CAST(… AS STRING) makes a string"
 		}
 	}
+	if len(args) == 2 && args[0].Type.Kind == expr.Double && (f.Name == "round" || f.Name == "truncate") {
+		hint = "round a DECIMAL: ROUND(CAST(x AS DECIMAL(38, 6)), 2)"
+	}
 	what := fmt.Sprintf("does not take (%s)", strings.Join(types, ", "))
 	if args == nil {
-		what = fmt.Sprintf("does not take %d arguments", len(e.Args))
-		if len(e.Args) == 1 {
-			what = "does not take 1 argument"
-		}
+		what = "does not take " + count(len(e.Args), "argument")
 	}
 	s.found.add(e, CodeType, hints("it is "+f.Usage(), hint), "%s %s", strings.ToUpper(e.Name.Name), what)
 }

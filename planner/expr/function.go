@@ -208,7 +208,8 @@ func (f *Function) Usage() string {
 			}
 		}
 		last := i // the following ones that differ in the last parameter only
-		for last+1 < len(f.Signatures) && len(params) > 0 && len(f.Signatures[last+1].Params) == len(params) {
+		for last+1 < len(f.Signatures) && len(params) > 0 && len(f.Signatures[last+1].Params) == len(params) &&
+			slices.Equal(f.Signatures[last+1].Params[:len(params)-1], f.Signatures[i].Params[:len(params)-1]) {
 			last++
 			params[len(params)-1] += " or " + kindName(f.Signatures[last].Params[len(params)-1].Kind)
 		}

@@ -33,7 +33,7 @@ func numbers() []Function {
 			Doc: "The number without the digits behind the given ones.", Examples: []Example{{"TRUNCATE(-1.58, 1)", "-1.5"}, {"TRUNCATE(1299, -2)", "1200"}},
 		},
 		{
-			SQL: "MOD", Group: "numbers", Special: true, Errors: "division by zero",
+			SQL: "MOD", Group: "numbers", Syntax: "MOD(x, y), x % y", Special: true, Errors: "division by zero",
 			Signatures: []Signature{rule(Same, param("x", Int), param("y", Int)), rule(Same, param("x", BigInt), param("y", BigInt)), rule(Same, param("x", Decimal), param("y", Decimal))},
 			Doc:        "The remainder x % y; it has the sign of x.", Examples: []Example{{"MOD(-7, 3)", "-1"}},
 		},

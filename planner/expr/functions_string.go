@@ -4,26 +4,26 @@ const tooLong = "a result longer than 1 MiB"
 
 // conditions are the functions that choose among their arguments.
 func conditions() []Function {
-	x := param("x", Null)
-	same := Signature{Params: []Param{x, x}, Rule: Same, Variadic: true}
+	x, y := param("x", Null), param("y", Null)
+	same := Signature{Params: []Param{x, y}, Rule: Same, Variadic: true}
 	return []Function{
 		{
 			SQL: "COALESCE", Group: "conditions", Special: true, Nulls: SkipNulls,
-			Signatures: []Signature{{Params: []Param{x, x}, Variadic: true, Rule: Same}},
+			Signatures: []Signature{same},
 			Doc:        "The first argument that is not NULL; those behind it are not computed.",
 			Examples:   []Example{{"COALESCE(NULL, 2, 1 / 0)", "2"}, {"COALESCE(NULL, NULL)", "NULL"}},
 		},
 		{
-			SQL: "IFNULL", Group: "conditions", Special: true, Nulls: SkipNulls, Signatures: []Signature{rule(Same, x, x)},
+			SQL: "IFNULL", Group: "conditions", Special: true, Nulls: SkipNulls, Signatures: []Signature{rule(Same, x, y)},
 			Doc: "The first argument, or the second where the first is NULL: COALESCE of two.", Examples: []Example{{"IFNULL(NULL, 'none')", "none"}},
 		},
 		{
-			SQL: "NULLIF", Group: "conditions", Special: true, Nulls: SkipNulls, Signatures: []Signature{rule(Same, x, x)},
+			SQL: "NULLIF", Group: "conditions", Special: true, Nulls: SkipNulls, Signatures: []Signature{rule(Same, x, y)},
 			Doc:      "NULL where both arguments are equal, else the first: x / NULLIF(y, 0) never divides by zero.",
 			Examples: []Example{{"NULLIF(5, 5)", "NULL"}, {"NULLIF(5, 0)", "5"}},
 		},
 		{
-			SQL: "IF", Group: "conditions", Special: true, Nulls: SkipNulls, Signatures: []Signature{rule(Same, param("condition", Boolean), x, x)},
+			SQL: "IF", Group: "conditions", Special: true, Nulls: SkipNulls, Signatures: []Signature{rule(Same, param("condition", Boolean), x, y)},
 			Doc:      "The second argument where the condition is true, else the third: CASE WHEN condition THEN x ELSE y END.",
 			Examples: []Example{{"IF(2 > 1, 'more', 'less')", "more"}, {"IF(NULL, 1, 2)", "2"}},
 		},
