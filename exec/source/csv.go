@@ -385,18 +385,16 @@ func (r *rows) setField(c *column, text []byte) *fault {
 			return c.notA(quote(text), "it is not true or false")
 		}
 		return nil
-	case expr.TimestampLTZ:
-		micros, ok := parseTimestamp(text, c.typ.Precision)
-		if !ok {
-			return c.notA(quote(text), timestampForm)
-		}
-		c.ints[r.n] = micros
-		return nil
+	case expr.Bytes:
+		return r.setBase64(c, text, quote)
 	case expr.Double:
 		if f, ok := special(string(text)); ok {
 			c.floats[r.n] = f
 			return nil
 		}
+	}
+	if isTime(c.typ) {
+		return r.setTime(c, text, quote)
 	}
 	return r.setNumber(c, text, quote)
 }

@@ -17,12 +17,12 @@ func TestCSVRecords(t *testing.T) {
 	}}
 	for _, c := range []struct{ name, options, body, want string }{
 		{"plain", "", "1,a,2.5,true,2017-11-25T01:00:00Z\n2,b,3,F,", "1|\"a\"|2.5|true|2017-11-25T01:00:00Z\n2|\"b\"|3|false|NULL\n"},
-		{"mixed line ends", "", "1,a,2,,\r\n1,a,2,t,2017-11-25 01:00\r\n\r\n\n3,a,0,,\"\"\"\"", `at: "\"" is not a TIMESTAMP_LTZ(6): ` + timestampForm},
+		{"mixed line ends", "", "1,a,2,,\r\n1,a,2,t,2017-11-25 01:00\r\n\r\n\n3,a,0,,\"\"\"\"", `at: "\"" is not a TIMESTAMP_LTZ(6): ` + ltzForm},
 		{"empty and quoted empty", "", ",,1,,\n,\"\",1,,", "NULL|NULL|1|NULL|NULL\nNULL|\"\"|1|NULL|NULL\n"},
 		{"quotes", "", "\"7\",\"a,\"\"b\"\"\r\nc\",\"1\",\"true\",\n", "7|\"a,\\\"b\\\"\\r\\nc\"|1|true|NULL\n"},
 		{"spaces and a carriage return inside", "", "1, a \rb ,1,,\n", "1|\" a \\rb \"|1|NULL|NULL\n"},
 		{"numbers", "", "007,a,Infinity,,\n+5,b,-0,,\n1e3,c,NaN,,\n12.0,d,1e-400,,", "7|\"a\"|+Inf|NULL|NULL\n5|\"b\"|-0|NULL|NULL\n1000|\"c\"|NaN|NULL|NULL\n12|\"d\"|0|NULL|NULL\n"},
-		{"delimiter and null", ";NULL", "1;NULL;2;NULL;\n", `at: "" is not a TIMESTAMP_LTZ(6): ` + timestampForm},
+		{"delimiter and null", ";NULL", "1;NULL;2;NULL;\n", `at: "" is not a TIMESTAMP_LTZ(6): ` + ltzForm},
 		{"null text", ";NULL", "1;NULL;2;NULL;NULL\nNULL;;2;NULL;NULL\n1;\"NULL\";2;\"t\";NULL", "1|NULL|2|NULL|NULL\nNULL|\"\"|2|NULL|NULL\n1|\"NULL\"|2|true|NULL\n"},
 		{"a blank number", "", " 1,a,1,,", `n: " 1" is not a BIGINT: it is not a number`},
 		{"a fraction", "", "1.5,a,1,,", `n: "1.5" is not a BIGINT: it has a fraction`},

@@ -43,8 +43,9 @@ func (c *column) notA(quoted, why string) *fault {
 }
 
 func article(t expr.Type) string {
-	if t.Kind == expr.Int {
-		return "an INT"
+	switch t.Kind {
+	case expr.Int, expr.Interval, expr.MonthInterval:
+		return "an " + t.String()
 	}
 	return "a " + t.String()
 }

@@ -1,12 +1,17 @@
 package source
 
 import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
 	"math"
 	"math/bits"
 	"sort"
 	"strconv"
 	"strings"
 
+	"weir/exec/batch"
+	"weir/planner/civil"
 	"weir/planner/expr"
 )
 
@@ -23,7 +28,9 @@ type field struct {
 	start    int64
 	span     uint64 // values of a sequence or a range; 0: 2^64
 	typ      expr.Type
-	low      float64 // DOUBLE: the range
+	unit     int64        // of a whole number, in units of the type
+	scale    batch.Int128 // DECIMAL: the same
+	low      float64      // DOUBLE: the range
 	width    float64
 	values   []string // to choose from; parsed forms are beside
 	ints     []int64
@@ -50,7 +57,7 @@ func fnv1a(text string) uint64 {
 
 // newField reads a column's options.
 func newField(o *options, c *column, seed uint64) field {
-	f := field{typ: c.typ, key: mix(mix(seed) ^ fnv1a(c.name))}
+	f := field{typ: c.typ, key: mix(mix(seed) ^ fnv1a(c.name)), unit: unitOf(c.typ), scale: batch.Int128Of(1)}
 	prefix := "fields." + c.name + "."
 	switch kind := o.text(prefix+"kind", "random"); kind {
 	case "sequence":
@@ -65,10 +72,17 @@ func newField(o *options, c *column, seed uint64) field {
 	default:
 		o.fail(prefix+"kind", "%q is not sequence or random", kind)
 	}
-	if f.typ.Kind == expr.Decimal {
-		o.fail(prefix+"kind", "the connector datagen makes no %v", f.typ)
-	}
 	return f
+}
+
+// unitOf returns the unit in which values of a type are drawn: times are drawn in
+// milliseconds.
+func unitOf(t expr.Type) int64 {
+	switch t.Kind {
+	case expr.Timestamp, expr.TimestampLTZ, expr.Interval:
+		return civil.Millisecond
+	}
+	return 1
 }
 
 // bounds reads the first and the last value.
@@ -77,11 +91,14 @@ func (f *field) bounds(o *options, c *column, low, high string) {
 	switch f.typ.Kind {
 	case expr.Boolean:
 		f.start, last = 0, 1
-	case expr.TimestampLTZ: // in milliseconds
-		f.start, last = o.millis(low, "2020-01-01T00:00:00Z"), o.millis(high, "2020-12-31T23:59:59.999Z")
+	case expr.Date, expr.Timestamp, expr.TimestampLTZ, expr.Interval, expr.MonthInterval:
+		first, end := defaultTimes(f.typ.Kind)
+		f.start, last = o.time(low, f.typ, first)/f.unit, o.time(high, f.typ, end)/f.unit
 		if _, ok := o.values[high]; f.sequence && !ok {
-			last = math.MaxInt64 / 1000
+			last = lastOf(f.typ.Kind) / f.unit
 		}
+	case expr.Decimal:
+		f.start, last = f.decimalBounds(o, low, high)
 	case expr.Double:
 		if f.sequence {
 			f.start, last = o.int64(low, 0), o.int64(high, 1<<53)
@@ -89,7 +106,7 @@ func (f *field) bounds(o *options, c *column, low, high string) {
 			f.low = o.float(low, 0)
 			f.width = o.float(high, f.low+1) - f.low
 		}
-	case expr.String:
+	case expr.String, expr.Bytes:
 		f.start, last = o.int64(low, 0), o.int64(high, math.MaxInt64)
 	default:
 		f.start, last = o.int64(low, 0), o.int64(high, c.high)
@@ -103,10 +120,55 @@ func (f *field) bounds(o *options, c *column, low, high string) {
 	f.span = uint64(last) - uint64(f.start) + 1
 }
 
+// defaultTimes gives the first and the last value of random dates, times and intervals.
+func defaultTimes(k expr.Kind) (first, last string) {
+	switch k {
+	case expr.Date:
+		return "2020-01-01", "2020-12-31"
+	case expr.Timestamp:
+		return "2020-01-01T00:00:00", "2020-12-31T23:59:59.999"
+	case expr.Interval:
+		return "00:00:00", "1 day"
+	case expr.MonthInterval:
+		return "0 mons", "1 year"
+	}
+	return "2020-01-01T00:00:00Z", "2020-12-31T23:59:59.999Z"
+}
+
+// lastOf is the greatest value of a type, where a sequence without an end begins again.
+func lastOf(k expr.Kind) int64 {
+	switch k {
+	case expr.Date:
+		return civil.MaxDays
+	case expr.Interval:
+		return math.MaxInt64
+	case expr.MonthInterval:
+		return math.MaxInt32
+	}
+	return civil.MaxMicros
+}
+
+// decimalBounds reads the bounds of a DECIMAL: a sequence is of whole numbers, others are
+// drawn in units of the last digit. Eighteen digits are enough for a generator.
+func (f *field) decimalBounds(o *options, low, high string) (first, last int64) {
+	digits := f.typ.Precision
+	if f.sequence {
+		f.scale = batch.Pow10(f.typ.Scale)
+		most, _ := batch.Pow10(min(digits-f.typ.Scale, 18)).Int64()
+		first, last = o.int64(low, 0), o.int64(high, most-1)
+		if first <= -most || last >= most {
+			o.fail(high, "it is out of range of %v", f.typ)
+		}
+		return first, last
+	}
+	most, _ := batch.Pow10(min(digits, f.typ.Scale+3, 18)).Int64() // up to 999.99
+	return o.decimal(low, f.typ, 0), o.decimal(high, f.typ, most-1)
+}
+
 // choose reads the values to choose from, and their weights.
 func (f *field) choose(o *options, prefix string, values []string) {
-	f.values = values
-	for _, v := range values {
+	f.values, f.unit = values, 1
+	for k, v := range values {
 		i, x, err := int64(0), 0.0, error(nil)
 		switch f.typ.Kind {
 		case expr.Int, expr.BigInt:
@@ -118,8 +180,17 @@ func (f *field) choose(o *options, prefix string, values []string) {
 			if b, err = strconv.ParseBool(strings.ToLower(v)); b {
 				i = 1
 			}
-		case expr.TimestampLTZ:
-			i = (&options{values: map[string]string{"v": v}}).millis("v", "")
+		case expr.Date, expr.Timestamp, expr.TimestampLTZ, expr.Interval, expr.MonthInterval:
+			var why string
+			if i, why = readTime(f.typ, []byte(v)); why != "" {
+				err = errors.New(why)
+			}
+		case expr.Decimal:
+			i, err = unscaled(v, f.typ)
+		case expr.Bytes:
+			var b []byte
+			b, err = base64.StdEncoding.DecodeString(v)
+			f.values[k] = string(b)
 		}
 		if err != nil {
 			o.fail(prefix+"values", "%q is not %s", v, article(f.typ))
@@ -232,17 +303,22 @@ func (f *field) fill(c *column, draws []uint64) {
 		for k, d := range draws {
 			ints[k] = int64(d)
 		}
-	case expr.TimestampLTZ:
+	case expr.Date, expr.Timestamp, expr.TimestampLTZ, expr.Interval, expr.MonthInterval:
 		f.whole(draws)
 		for k, d := range draws {
-			c.ints[k] = int64(d) * 1000
-			if f.typ.Precision < 3 {
-				c.ints[k] = round(c.ints[k], f.typ.Precision)
+			c.ints[k] = int64(d) * f.unit
+			if f.typ.Precision < 3 && f.unit > 1 && f.typ.Kind != expr.Interval {
+				c.ints[k] = civil.Round(c.ints[k], f.typ.Precision)
 			}
+		}
+	case expr.Decimal:
+		f.whole(draws)
+		for k, d := range draws {
+			c.decimals[k], _ = f.scale.MulInt64(int64(d))
 		}
 	case expr.Double:
 		f.fillDoubles(c.floats, draws)
-	case expr.String:
+	case expr.String, expr.Bytes:
 		f.fillTexts(c, draws)
 	}
 }
@@ -262,11 +338,14 @@ func (f *field) fillDoubles(out []float64, draws []uint64) {
 
 const hexDigits = "0123456789abcdef"
 
-// fillTexts writes values, numbers of a sequence, or the draw's 16 hexadecimal digits.
+// fillTexts writes values, numbers of a sequence, or the draw's 16 hexadecimal digits; as
+// BYTES those are eight bytes.
 func (f *field) fillTexts(c *column, draws []uint64) {
 	text := c.bytes[:0]
 	for k, d := range draws {
 		switch {
+		case f.typ.Kind == expr.Bytes && f.values == nil:
+			text = binary.BigEndian.AppendUint64(text, d)
 		case f.sequence:
 			text = strconv.AppendInt(text, int64(d), 10)
 		case f.values != nil:

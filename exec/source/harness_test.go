@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"weir/exec"
 	"weir/exec/batch"
@@ -112,8 +111,8 @@ func show(b *batch.Batch, spec *plan.SourceSpec) string {
 				fmt.Fprint(&s, v.Floats[row])
 			case v.Physical == batch.Decimals:
 				s.WriteString(v.Decimals[row].Decimal(spec.Table.Columns[spec.Read[i]].Type.Scale))
-			case spec.Table.Columns[spec.Read[i]].Type.Kind == expr.TimestampLTZ:
-				s.WriteString(time.UnixMicro(v.Ints[row]).UTC().Format("2006-01-02T15:04:05.999999Z"))
+			case isTime(spec.Table.Columns[spec.Read[i]].Type):
+				s.Write(exec.AppendText(nil, spec.Table.Columns[spec.Read[i]].Type, v, row))
 			default:
 				fmt.Fprint(&s, v.Ints[row])
 			}

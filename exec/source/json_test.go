@@ -65,7 +65,7 @@ func TestJSONValues(t *testing.T) {
 		{double, "1e-400", "0"},
 		{double, "0.1", "0.1"},
 		{double, "7", "7"},
-		{double, `"NaN"`, `"NaN" is not a DOUBLE: it is a text`},
+		{double, `"NaN"`, "NaN"},
 		{dec, "12.5", "12.50"},
 		{dec, "-999.99", "-999.99"},
 		{dec, "1000", `"1000" is not a DECIMAL(5, 2): it does not fit exactly`},
@@ -96,9 +96,9 @@ func TestJSONValues(t *testing.T) {
 		{timestamp, `"2024-02-29T12:00-08"`, "2024-02-29T20:00:00Z"},
 		{seconds, `"2017-11-25T01:00:00.5Z"`, "2017-11-25T01:00:01Z"},
 		{seconds, `"2017-11-25T01:00:00.499999Z"`, "2017-11-25T01:00:00Z"},
-		{timestamp, `"2023-02-29T12:00:00Z"`, `"2023-02-29T12:00:00Z" is not a TIMESTAMP_LTZ(6): ` + timestampForm},
-		{timestamp, `"2017-11-25T01:00:00.1234567Z"`, `"2017-11-25T01:00:00.1234567Z" is not a TIMESTAMP_LTZ(6): ` + timestampForm},
-		{timestamp, "1511571600", `"1511571600" is not a TIMESTAMP_LTZ(6): it is a number; declare the column BIGINT, or write "2017-11-25T01:00:00Z"`},
+		{timestamp, `"2023-02-29T12:00:00Z"`, `"2023-02-29T12:00:00Z" is not a TIMESTAMP_LTZ(6): there is no such day or time`},
+		{timestamp, `"2017-11-25T01:00:00.1234567Z"`, "2017-11-25T01:00:00.123457Z"},
+		{timestamp, "1511571600", `"1511571600" is not a TIMESTAMP_LTZ(6): it is a number; declare the column BIGINT, or write a text such as "2017-11-25T01:00:00Z"`},
 	} {
 		got, f := decodeAll(t, reading(one("json", c.typ)), `{"k":`+c.value+`}`)
 		if f != nil {

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"math"
 	"math/bits"
 	"strconv"
 	"unicode/utf16"
@@ -65,8 +66,8 @@ func (d *jsonDecoder) value(r *rows, c *column, data []byte, p int) (int, *fault
 		return end, r.setNumber(c, token, quoteJSON)
 	}
 	why := "it is a number"
-	if c.typ.Kind == expr.TimestampLTZ {
-		why += "; declare the column BIGINT, or write " + strconv.Quote("2017-11-25T01:00:00Z")
+	if isTime(c.typ) && c.typ.Kind != expr.Interval && c.typ.Kind != expr.MonthInterval {
+		why += "; declare the column BIGINT, or write a text such as " + exampleOf(c.typ)
 	}
 	return end, c.notA(quoteJSON(token), why)
 }
@@ -93,15 +94,45 @@ func (r *rows) setJSONText(c *column, data []byte, p, end int) *fault {
 		c.offsets[r.n+1] = int32(at + len(whole))
 		r.bytes += len(whole)
 		return nil
-	case expr.TimestampLTZ:
-		micros, ok := parseTimestamp(text, c.typ.Precision)
-		if !ok {
-			return c.notA(quoteJSON(token), timestampForm)
+	case expr.Double:
+		switch string(text) {
+		case "NaN":
+			c.floats[r.n] = math.NaN()
+			return nil
+		case "Infinity":
+			c.floats[r.n] = math.Inf(1)
+			return nil
+		case "-Infinity":
+			c.floats[r.n] = math.Inf(-1)
+			return nil
 		}
-		c.ints[r.n] = micros
-		return nil
+		return c.notA(quoteJSON(token), `it is a text other than "NaN", "Infinity" and "-Infinity"`)
 	}
-	return c.notA(quoteJSON(token), "it is a text")
+	if c.typ.Kind != expr.Bytes && !isTime(c.typ) {
+		return c.notA(quoteJSON(token), "it is a text")
+	}
+	if bytes.IndexByte(text, '\\') >= 0 {
+		var ok bool
+		if r.scratch, ok = unescape(r.scratch[:0], text); !ok {
+			return &fault{column: c.name, reason: quoteJSON(token) + " has an escape of half a UTF-16 pair"}
+		}
+		text = r.scratch
+	}
+	if c.typ.Kind == expr.Bytes {
+		return r.setBase64(c, text, quote)
+	}
+	return r.setTime(c, text, quote)
+}
+
+// exampleOf gives a text that is a value of a type.
+func exampleOf(t expr.Type) string {
+	switch t.Kind {
+	case expr.Date:
+		return `"2017-11-25"`
+	case expr.Timestamp:
+		return `"2017-11-25T01:00:00"`
+	}
+	return `"2017-11-25T01:00:00Z"`
 }
 
 // skipValue finds the end of the value at data[p:], which must be well-formed.

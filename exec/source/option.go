@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"weir"
+	"weir/exec/batch"
+	"weir/planner/expr"
 )
 
 // options reads a table's options. The planner has checked them; what it let pass and
@@ -52,14 +54,39 @@ func (o *options) float(name string, absent float64) float64 {
 	return f
 }
 
-// millis reads a timestamp as milliseconds since 1970.
-func (o *options) millis(name, absent string) int64 {
+// time reads a date, a time or an interval of a column's type, in its units.
+func (o *options) time(name string, t expr.Type, absent string) int64 {
 	text := o.text(name, absent)
-	micros, ok := parseTimestamp([]byte(text), 3)
-	if !ok {
-		o.fail(name, "%q is not a timestamp: %s", text, timestampForm)
+	n, why := readTime(t, []byte(text))
+	if why != "" {
+		o.fail(name, "%q is not %s: %s", text, article(t), why)
 	}
-	return micros / 1000
+	return n
+}
+
+// decimal reads a DECIMAL as its unscaled value, of 64 bits.
+func (o *options) decimal(name string, t expr.Type, absent int64) int64 {
+	text, ok := o.values[name]
+	if !ok {
+		return absent
+	}
+	n, err := unscaled(text, t)
+	if err != nil {
+		o.fail(name, "%q is not %s: %v", text, article(t), err)
+	}
+	return n
+}
+
+func unscaled(text string, t expr.Type) (int64, error) {
+	d, err := batch.ParseDecimal(text, t.Scale)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := d.Int64()
+	if !ok || !d.Fits(min(t.Precision, 18)) {
+		return 0, fmt.Errorf("it has more digits than fit, or than 18")
+	}
+	return n, nil
 }
 
 // csv reads the options of the CSV format.

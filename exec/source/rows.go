@@ -8,6 +8,7 @@ import (
 
 	"weir"
 	"weir/exec/batch"
+	"weir/exec/eval"
 	"weir/planner/expr"
 	"weir/planner/plan"
 )
@@ -25,6 +26,7 @@ const (
 type column struct {
 	name      string
 	typ       expr.Type
+	physical  batch.Physical
 	notNull   bool
 	low, high int64 // range of INT and BIGINT
 
@@ -42,33 +44,17 @@ type column struct {
 // end; nothing is allocated per row.
 type rows struct {
 	columns []column
-	n       int   // rows completed
-	limit   int   // no more than this many
-	bytes   int   // length of all texts
-	rowAt   int   // bytes when the row began
-	record  int64 // records begun, of all batches (JSON)
+	n       int    // rows completed
+	limit   int    // no more than this many
+	bytes   int    // length of all texts
+	rowAt   int    // bytes when the row began
+	record  int64  // records begun, of all batches (JSON)
+	scratch []byte // a text without its escapes
 
 	pool    *batch.Pool
 	table   string
 	batch   *batch.Batch
 	offsets []int64 // where each row's record begins
-}
-
-// physical returns the layout of a column's type.
-func physical(t expr.Type) (batch.Physical, error) {
-	switch t.Kind {
-	case expr.Boolean:
-		return batch.Bools, nil
-	case expr.Int, expr.BigInt, expr.TimestampLTZ:
-		return batch.Ints, nil
-	case expr.Double:
-		return batch.Floats, nil
-	case expr.Decimal:
-		return batch.Decimals, nil
-	case expr.String:
-		return batch.Strings, nil
-	}
-	return 0, fmt.Errorf("%w: a source cannot read %v", weir.ErrInvalid, t)
 }
 
 // newRows returns the rows of a source's output: the columns that spec reads.
@@ -80,13 +66,12 @@ func newRows(spec *plan.SourceSpec) (*rows, error) {
 			return nil, fmt.Errorf("%w: table %s has no column number %d", weir.ErrInvalid, spec.Table.Name, index)
 		}
 		def := spec.Table.Columns[index]
-		kind, err := physical(def.Type)
-		if err != nil {
-			return nil, fmt.Errorf("table %s, column %s: %w", spec.Table.Name, def.Name, err)
+		if def.Type.Kind == expr.Null {
+			return nil, fmt.Errorf("%w: table %s, column %s: a source cannot read %v", weir.ErrInvalid, spec.Table.Name, def.Name, def.Type)
 		}
-		kinds[i] = kind
+		kinds[i] = eval.Physical(def.Type)
 		c := &r.columns[i]
-		c.name, c.typ, c.notNull = def.Name, def.Type, def.NotNull
+		c.name, c.typ, c.physical, c.notNull = def.Name, def.Type, kinds[i], def.NotNull
 		c.low, c.high = math.MinInt64, math.MaxInt64
 		if def.Type.Kind == expr.Int {
 			c.low, c.high = math.MinInt32, math.MaxInt32
@@ -173,18 +158,7 @@ func (r *rows) setNull(c *column, why string) *fault {
 		return c.isNull(why)
 	}
 	c.nulls = append(c.nulls, int32(r.n))
-	switch c.typ.Kind {
-	case expr.Boolean:
-		c.bools[r.n] = false
-	case expr.Double:
-		c.floats[r.n] = 0
-	case expr.Decimal:
-		c.decimals[r.n] = batch.Int128{}
-	case expr.String:
-		c.offsets[r.n+1] = c.offsets[r.n]
-	default:
-		c.ints[r.n] = 0
-	}
+	c.setZero(r.n)
 	return nil
 }
 
@@ -194,7 +168,7 @@ func (r *rows) unset(c *column) {
 		c.nulls = c.nulls[:k-1]
 		return
 	}
-	if c.typ.Kind == expr.String {
+	if c.physical == batch.Strings {
 		r.bytes -= int(c.offsets[r.n+1] - c.offsets[r.n])
 	}
 }
