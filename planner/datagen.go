@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"encoding/base64"
 	"math"
 	"slices"
 	"strconv"
@@ -90,10 +91,6 @@ func (f *field) check() {
 		f.fail("kind", "the kinds are sequence and random", "the kind '%s' is not supported", kind)
 		return
 	}
-	if f.typ.Kind == expr.Decimal {
-		f.fail("kind", "declare column "+f.name+" as BIGINT or DOUBLE", "the connector 'datagen' makes no %s", f.typ)
-		return
-	}
 	for _, what := range fieldOptions()[1:] {
 		if _, ok := f.get(what); ok && !slices.Contains(allowed, what) {
 			f.fail(what, "a "+kind+" column takes "+strings.Join(allowed, ", "), "the option '%s' does not go with the kind '%s'", f.key(what), kind)
@@ -117,10 +114,16 @@ func (f *field) check() {
 // keep; what says why it cannot.
 type reader func(text string) (number float64, keep, what string)
 
-// integer reads the bounds of a sequence: whole numbers, also for DOUBLE and STRING.
+// integer reads the bounds of a sequence: whole numbers, also where the column's type
+// has others.
 func (f *field) integer() reader {
-	if f.typ.Kind == expr.Double || f.typ.Kind == expr.String {
+	switch f.typ.Kind {
+	case expr.Double, expr.String, expr.Bytes:
 		return readBigInt
+	case expr.Decimal:
+		whole := f.typ
+		whole.Precision, whole.Scale = min(f.typ.Precision-f.typ.Scale, 18), 0
+		return f.literal(whole)
 	}
 	return f.bound()
 }
@@ -136,8 +139,43 @@ func (f *field) bound() reader {
 		return readDouble
 	case expr.TimestampLTZ:
 		return readTime
+	case expr.Decimal:
+		short := f.typ
+		short.Precision = min(short.Precision, 18)
+		return f.literal(short)
+	case expr.Date, expr.Timestamp, expr.Interval, expr.MonthInterval:
+		return f.literal(f.typ)
 	}
 	return nil
+}
+
+// literal reads a value as a literal of a type, and keeps it as the generator reads it:
+// times in milliseconds.
+func (f *field) literal(t expr.Type) reader {
+	return func(text string) (float64, string, string) {
+		e, problem := castText(text, t, "")
+		if problem != "" {
+			return 0, "", "is no " + f.typ.String() + ": " + problem
+		}
+		n, keep := e.Literal.Int, ""
+		switch t.Kind {
+		case expr.Date:
+			keep = string(civil.AppendDate(nil, n))
+		case expr.Timestamp:
+			keep = string(civil.AppendISO(nil, n))
+		case expr.Interval:
+			keep = string(civil.AppendInterval(nil, n))
+		case expr.MonthInterval:
+			keep = string(civil.AppendMonths(nil, n))
+		default: // near enough to compare
+			number, _ := strconv.ParseFloat(e.Literal.Decimal, 64)
+			return number, e.Literal.Decimal, ""
+		}
+		if (t.Kind == expr.Timestamp || t.Kind == expr.Interval) && n%civil.Millisecond != 0 {
+			return 0, "", "has more than milliseconds, in which times are generated"
+		}
+		return float64(n), keep, ""
+	}
 }
 
 func readInt(text string) (float64, string, string) {
@@ -209,6 +247,10 @@ func (f *field) checkValues() {
 		case f.typ.Kind == expr.Boolean:
 			if _, err := readBoolean(v); err != nil {
 				problem = "is neither true nor false"
+			}
+		case f.typ.Kind == expr.Bytes:
+			if _, err := base64.StdEncoding.DecodeString(v); err != nil {
+				problem = "is not base64, as in 'aGVsbG8='"
 			}
 		case read != nil:
 			_, keep, problem = read(v)

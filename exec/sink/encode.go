@@ -20,7 +20,7 @@ type encoder interface {
 
 func newEncoder(table plan.Table) (encoder, error) {
 	for _, c := range table.Columns {
-		if c.Type.Kind == expr.Null || c.Type.Kind > expr.TimestampLTZ {
+		if c.Type.Kind == expr.Null || c.Type.Kind > expr.MonthInterval {
 			return nil, fmt.Errorf("%w: column %s: files hold no %v", weir.ErrInvalid, c.Name, c.Type)
 		}
 	}
