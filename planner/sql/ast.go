@@ -18,7 +18,7 @@ func (s Span) End() int { return s.Stop }
 // A Script is a sequence of statements separated by semicolons.
 type Script struct {
 	Statements []Statement
-	Broken     []Ident // tables of CREATE TABLE statements that are wrong, and left out
+	Broken     []Ident // tables and views whose CREATE is wrong, and left out
 }
 
 // A Statement is one of the nodes below that say so: CreateTable, CreateView, Drop,
@@ -154,7 +154,8 @@ type CTE struct {
 	Query   *Query
 }
 
-// A Body is a *Select, a *Values, a *Union, or a *Query in parentheses.
+// A Body is a *Select, a *Values, a *Union, or, where it has a WITH of its own within a
+// query that has one or within a union, a *Query.
 type Body interface {
 	Node
 	body()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestScripts runs testdata: "parse" prints the canonical text and every error with
@@ -160,14 +161,18 @@ func seeds(f *testing.F) []string {
 	return list
 }
 
-// FuzzParse: Parse does not panic, errors lie within the text, and Format is a fixed point.
+// FuzzParse: Parse does not panic, errors lie within the text and in its order, what
+// Format prints means the same, and Format is a fixed point.
 func FuzzParse(f *testing.F) {
 	for _, seed := range append(seeds(f), fiftyLines, "SELECT x'", "SELECT \xff", "SELECT \"T\"\"x\", `b c`") {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
 		script, errs := Parse(src)
-		for _, e := range errs {
+		for i, e := range errs {
+			if i > 0 && e.Pos < errs[i-1].Pos {
+				t.Fatalf("errors out of order: %v, %v", errs[i-1], e)
+			}
 			if e.Pos < 0 || e.End < e.Pos || e.End > len(src) || e.Message == "" {
 				t.Fatalf("error out of the text: %+v", e)
 			}
@@ -179,6 +184,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if twice := Format(again); twice != once {
 			t.Fatalf("no fixed point:\n%q\n%q", once, twice)
+		}
+		if diff := cmp.Diff(script.Statements, again.Statements, sameMeaning()...); diff != "" {
+			t.Fatalf("Format printed %q, which means something else:\n%s", once, diff)
 		}
 	})
 }
