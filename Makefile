@@ -53,11 +53,12 @@ lint: web/node_modules/.installed ## golangci-lint, vet, deadcode, the web linte
 .PHONY: generate
 generate: ## write the generated files anew
 	$(GO) run ./openapi/gen
+	$(GO) run ./docs/gen
 	cd web && npm run --silent api
 
 .PHONY: verify
 verify: web/node_modules/.installed ## generated files and goldens are current
-	@before="$$(git stash create)"; $(MAKE) generate; git diff --exit-code $${before:-HEAD} -- openapi web/src/api
+	@before="$$(git stash create)"; $(MAKE) generate; git diff --exit-code $${before:-HEAD} -- openapi docs web/src/api
 	$(GO) mod verify >/dev/null
 	$(GO) mod tidy -diff
 

@@ -51,7 +51,7 @@ var imports = map[string][]string{
 // anything, and nothing but tests and each other may import them.
 var testSupport = []string{
 	"checkpoint/blob/blobtest", "checkpoint/checkpointtest", "checkpoint/sim", "exec/exectest", "metastore/metastoretest",
-	"metastore/postgrestest", "transport/transporttest", "server/job/jobtest", "server/servertest", "openapi/gen", "bench/...", "cmd/...", "e2e/...",
+	"metastore/postgrestest", "transport/transporttest", "server/job/jobtest", "server/servertest", "docs/...", "openapi/gen", "bench/...", "cmd/...", "e2e/...",
 }
 
 // only names, for a library, the one package of ours that may import it.
