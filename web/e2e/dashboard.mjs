@@ -137,6 +137,19 @@ await step("markup that strangers put into a job is text", async () => {
   await shot("job-markup");
 });
 
+await step("M15: a skipped row is found with its place, its reason and its text", async () => {
+  const sql = `CREATE TABLE s (k STRING, v INT) WITH ('connector' = 'filesystem', 'path' = 'rejects', 'format' = 'csv'); SELECT k, SUM(v) AS v FROM s GROUP BY k`;
+  const answer = await page.request.post(`${url}/v1/jobs`, { data: { name: "skipping", sql, on_row_error: "skip" } });
+  assert.equal(answer.status(), 201);
+  await page.goto(`${url}/jobs/skipping`);
+  await page.getByRole("link", { name: "1 row rejected" }).click();
+  const row = page.getByRole("table", { name: "Rejected rows" }).locator("tbody tr");
+  await row.getByText("rejects/2.csv:7", { exact: true }).waitFor();
+  await row.getByText("is not an INT", { exact: false }).waitFor();
+  await row.getByText("<img src=x onerror=alert(1)>,one", { exact: true }).waitFor();
+  await shot("job-rejects");
+});
+
 await step("a path that is nowhere is a page that says so", async () => {
   const answer = await page.goto(`${url}/nowhere`);
   assert.equal(answer.status(), 404);

@@ -9,6 +9,7 @@ export type Table = Schemas["Table"];
 export type Worker = Schemas["Worker"];
 export type Event = Schemas["Event"];
 export type JobPlan = Schemas["JobPlan"];
+export type Rejects = Schemas["Rejects"];
 export type Column = Schemas["ResultColumn"];
 
 /** A fault of a request: one per error of a script. */

@@ -136,7 +136,7 @@ function layout(plan: JobPlan | undefined): { nodes: ChainNode[]; edges: Edge[] 
       id: String(i),
       source: String(e.from),
       target: String(e.to),
-      label: label(plan, e.from),
+      label: plan.chains[e.to]?.operators[0]?.kind === "rejects" ? "rejects" : label(plan, e.from),
       labelStyle: { fill: "var(--muted)", fontSize: 12 },
       labelBgStyle: { fill: "var(--panel)" },
       style: { stroke: "var(--line-strong)" },

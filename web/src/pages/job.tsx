@@ -4,6 +4,7 @@ import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 import { get, type Job, jobPath } from "../api/client";
 import { bytes, count, millis, rate } from "../format";
 import { useRates } from "../rates";
+import { rejected } from "../rejects";
 import { Notice } from "../parts/notice";
 import { Status } from "../parts/status";
 import { When } from "../parts/time";
@@ -11,11 +12,13 @@ import { JobActs } from "./job-acts";
 import { JobCheckpoints } from "./job-checkpoints";
 import { JobEvents } from "./job-events";
 import { JobGraph } from "./job-graph";
+import { JobRejects } from "./job-rejects";
 import { JobResult } from "./job-result";
 
 const tabs = [
   ["overview", "Overview"],
   ["checkpoints", "Checkpoints"],
+  ["rejects", "Rejected rows"],
   ["events", "Events"],
   ["sql", "SQL & settings"],
 ] as const;
@@ -46,7 +49,7 @@ export function JobPage() {
         </div>
       )}
       <div className="tabs" role="tablist">
-        {tabs.map(([id, title]) => (
+        {tabs.filter(([id]) => id !== "rejects" || job.on_row_error !== "fail").map(([id, title]) => (
           <Link key={id} to={`?tab=${id}`} role="tab" aria-selected={tab === id} className={tab === id ? "active" : ""}>
             {title}
           </Link>
@@ -59,6 +62,7 @@ export function JobPage() {
         </div>
       )}
       {tab === "checkpoints" && <JobCheckpoints job={job} />}
+      {tab === "rejects" && <JobRejects job={job} />}
       {tab === "events" && <JobEvents job={job} />}
       {tab === "sql" && <Settings job={job} />}
     </>
@@ -76,6 +80,14 @@ function Answer({ job, rows }: { job: Job; rows: number | undefined }) {
       ) : (
         <>
           <b>{count(job.rows_in)}</b> rows in when last seen
+        </>
+      )}
+      {(job.rows_rejected ?? 0) > 0 && (
+        <>
+          {" · "}
+          <Link to="?tab=rejects">
+            <b>{rejected(job.rows_rejected, count)}</b>
+          </Link>
         </>
       )}
       {" · "}attempt {job.attempt}
@@ -97,6 +109,7 @@ function Settings({ job }: { job: Job }) {
     ["Id", job.id],
     ["Parallelism", `${job.parallelism} of at most ${job.max_parallelism}`],
     ["Created", job.created_at],
+    ["on_row_error", job.on_row_error],
     ...Object.entries(job.checkpoint ?? {}).map(([k, v]): [string, string] => [`checkpoint.${k}`, String(v)]),
     ...Object.entries(job.restart ?? {}).map(([k, v]): [string, string] => [`restart.${k}`, String(v)]),
   ];
