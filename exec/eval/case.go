@@ -186,17 +186,18 @@ func (n *firstPresent) eval(b *batch.Batch, rows []int32) (*batch.Vector, error)
 // subtract appends to into the rows that are not among those taken, some of the same in
 // the same order; into may be rows[:0]. The result is never nil.
 func subtract(into []int32, size int, rows, taken []int32) []int32 {
-	n := count(size, rows)
-	into = slices.Grow(into, n+1-len(taken))
-	for i, k := 0, 0; i < n; i++ {
-		row := int32(at(rows, i))
-		if k < len(taken) && taken[k] == row {
-			k++
-			continue
+	n, k, to := count(size, rows), 0, len(into)
+	into = slices.Grow(into, n+1)[:to+n]
+	for i := range n {
+		row, next := int32(at(rows, i)), int32(-1)
+		if k < len(taken) {
+			next = taken[k]
 		}
-		into = append(into, row)
+		hit := one(row == next)
+		into[to] = row
+		to, k = to+1-hit, k+hit
 	}
-	return into
+	return into[:to]
 }
 
 // An assembly makes one vector of the rows of several. What add was given must stay until

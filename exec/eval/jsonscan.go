@@ -2,6 +2,7 @@ package eval
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -125,6 +126,12 @@ func (s *jsonScan) text() bool {
 		return false
 	}
 	for i := s.at + 1; i < len(s.data); i++ {
+		for i+8 <= len(s.data) && plainText(binary.LittleEndian.Uint64(s.data[i:])) {
+			i += 8
+		}
+		if i == len(s.data) {
+			return false
+		}
 		switch c := s.data[i]; {
 		case c == '"':
 			s.at = i + 1
@@ -140,6 +147,14 @@ func (s *jsonScan) text() bool {
 		}
 	}
 	return false
+}
+
+// plainText reports whether none of 8 bytes is a quote, a backslash or a control
+// character. It may deny it where all are plain (a byte behind one of these).
+func plainText(w uint64) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	quote, backslash := w^ones*'"', w^ones*'\\'
+	return ((quote-ones)&^quote|(backslash-ones)&^backslash|(w-ones*' ')&^w)&highs == 0
 }
 
 // jsonEscape returns the length of the escape that text begins with, of both where one

@@ -93,11 +93,9 @@ func (p *likePattern) set(pattern, escape []byte) {
 	}
 	p.pattern, p.escape = append(p.pattern[:0], pattern...), append(p.escape[:0], escape...)
 	p.pieces, p.text, p.problem = p.pieces[:0], p.text[:0], ""
-	if err := expr.CheckLike(string(pattern), string(escape)); err != nil {
-		p.problem = verdict(err.Error())
-	}
+	ok := utf8.RuneCount(escape) <= 1
 	var piece likePiece
-	for len(pattern) > 0 && p.problem == "" {
+	for len(pattern) > 0 && ok {
 		_, size := utf8.DecodeRune(pattern)
 		char := pattern[:size]
 		pattern = pattern[size:]
@@ -105,7 +103,7 @@ func (p *likePattern) set(pattern, escape []byte) {
 		case bytes.Equal(char, escape):
 			_, size = utf8.DecodeRune(pattern)
 			p.literal(pattern[:size])
-			pattern = pattern[size:]
+			pattern, ok = pattern[size:], size > 0
 		case char[0] == '%':
 			piece.to = len(p.text)
 			p.pieces = append(p.pieces, piece)
@@ -118,6 +116,9 @@ func (p *likePattern) set(pattern, escape []byte) {
 	}
 	piece.to = len(p.text)
 	p.pieces = append(p.pieces, piece)
+	if !ok {
+		p.problem = verdict(expr.CheckLike(string(p.pattern), string(escape)).Error())
+	}
 }
 
 func (p *likePattern) literal(char []byte) {

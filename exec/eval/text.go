@@ -62,14 +62,15 @@ func changeCase(f func(rune) rune, from, to byte) kernel {
 }
 
 func appendCase(dst, s []byte, f func(rune) rune, from, to byte) []byte {
-	for i, c := range s {
+	at := len(dst)
+	dst = append(dst, s...)
+	for i, c := range dst[at:] {
 		if c >= utf8.RuneSelf {
-			return appendRunes(dst, s[i:], f)
+			return appendRunes(dst[:at+i], s[i:], f)
 		}
-		if c >= from && c <= to {
-			c ^= 'a' - 'A'
+		if c-from <= to-from {
+			dst[at+i] = c ^ ('a' - 'A')
 		}
-		dst = append(dst, c)
 	}
 	return dst
 }
@@ -116,8 +117,11 @@ func trim(front, back bool) kernel {
 
 func trimFront(s, set []byte) []byte {
 	for len(s) > 0 {
-		_, size := utf8.DecodeRune(s)
-		if !bytes.Contains(set, s[:size]) {
+		size := 1
+		if s[0] >= utf8.RuneSelf {
+			_, size = utf8.DecodeRune(s)
+		}
+		if !contains(set, s[:size]) {
 			break
 		}
 		s = s[size:]
@@ -127,13 +131,23 @@ func trimFront(s, set []byte) []byte {
 
 func trimBack(s, set []byte) []byte {
 	for len(s) > 0 {
-		_, size := utf8.DecodeLastRune(s)
-		if !bytes.Contains(set, s[len(s)-size:]) {
+		size := 1
+		if s[len(s)-1] >= utf8.RuneSelf {
+			_, size = utf8.DecodeLastRune(s)
+		}
+		if !contains(set, s[len(s)-size:]) {
 			break
 		}
 		s = s[:len(s)-size]
 	}
 	return s
+}
+
+func contains(set, char []byte) bool {
+	if len(set) == 1 {
+		return len(char) == 1 && char[0] == set[0]
+	}
+	return bytes.Contains(set, char)
 }
 
 func reverse(out *batch.Vector, args []*batch.Vector, rows []int32) (int, verdict) {

@@ -10,12 +10,22 @@ import (
 	"weir/planner/civil"
 )
 
-// blanks are what PostgreSQL passes over around a number.
-const blanks = " \t\n\v\f\r"
+// trimmed takes away the blanks around a value, as PostgreSQL does.
+func trimmed(text []byte) []byte {
+	for len(text) > 0 && isBlank(text[0]) {
+		text = text[1:]
+	}
+	for len(text) > 0 && isBlank(text[len(text)-1]) {
+		text = text[:len(text)-1]
+	}
+	return text
+}
+
+func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 // parseInt reads an integer of 64 bits: digits with an optional sign, in blanks.
 func parseInt(text []byte) (int64, civil.Problem) {
-	digits, negative := unsigned(bytes.Trim(text, blanks))
+	digits, negative := unsigned(trimmed(text))
 	if len(digits) == 0 {
 		return 0, malformed
 	}
@@ -49,7 +59,7 @@ func unsigned(text []byte) (rest []byte, negative bool) {
 // parseDouble reads a double: decimal or hexadecimal digits, NaN, inf or infinity in any
 // case, in blanks. What is too small for a double is out of range as well.
 func parseDouble(text []byte) (float64, civil.Problem) {
-	text = bytes.Trim(text, blanks)
+	text = trimmed(text)
 	rest, negative := unsigned(text)
 	if len(rest) == 0 {
 		return 0, malformed
@@ -110,16 +120,20 @@ func equalFold(text []byte, word string) bool {
 // parseDecimal reads decimal digits with an optional sign, point and exponent, in blanks,
 // as an unscaled value at scale; what is behind it is rounded with halves away from zero.
 func parseDecimal(text []byte, scale int) (batch.Int128, civil.Problem) {
-	digits, negative := unsigned(bytes.Trim(text, blanks))
-	exponent := 0
-	if i := bytes.IndexAny(digits, "eE"); i >= 0 {
-		var problem civil.Problem
-		if exponent, problem = parseExponent(digits[i+1:]); problem != "" {
-			return batch.Int128{}, problem
+	digits, negative := unsigned(trimmed(text))
+	exponent, point := 0, -1
+	for i, c := range digits {
+		if c == '.' && point < 0 {
+			point = i
+		} else if c|0x20 == 'e' {
+			var problem civil.Problem
+			if exponent, problem = parseExponent(digits[i+1:]); problem != "" {
+				return batch.Int128{}, problem
+			}
+			digits = digits[:i]
+			break
 		}
-		digits = digits[:i]
 	}
-	point := bytes.IndexByte(digits, '.')
 	whole, fraction := digits, []byte(nil)
 	if point >= 0 {
 		whole, fraction = digits[:point], digits[point+1:]
@@ -191,7 +205,7 @@ func parseExponent(text []byte) (int, civil.Problem) {
 // parseBool reads a truth value: true, yes, on, 1 and their opposites, and what they
 // begin with where that is clear, in any case, in blanks.
 func parseBool(text []byte) (bool, civil.Problem) {
-	text = bytes.Trim(text, blanks)
+	text = trimmed(text)
 	if len(text) == 0 {
 		return false, malformed
 	}
