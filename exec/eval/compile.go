@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"weir/exec/batch"
@@ -55,6 +56,30 @@ func compile(e *expr.Expr, env Env) (node, error) {
 			return nil, err
 		}
 	}
+	n, err := compileOperation(e, args, env)
+	if err != nil || len(args) == 0 || slices.ContainsFunc(args, func(a node) bool { _, ok := a.(*constant); return !ok }) {
+		return n, err
+	}
+	return computed(n, Physical(e.Type)), nil
+}
+
+// computed returns the value of a node that works on constants, as a constant. Where it
+// fails the node stays, and fails for the rows that need it.
+func computed(n node, physical batch.Physical) node {
+	v, err := n.eval(&batch.Batch{Len: 1}, nil)
+	if err != nil {
+		return n
+	}
+	c := &constant{physical: physical, null: v.Null(0)}
+	if !c.null {
+		c.value = batch.Vector{Physical: physical}
+		c.value.AppendFrom(v, 0)
+	}
+	return c
+}
+
+// compileOperation makes the node of an operation on operands that are compiled.
+func compileOperation(e *expr.Expr, args []node, env Env) (node, error) {
 	switch e.Op {
 	case expr.OpConvert:
 		return compileConvert(e, args[0])

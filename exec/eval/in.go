@@ -26,27 +26,26 @@ func compileIn(e *expr.Expr, env Env) (node, error) {
 	if len(e.Args) < 2 {
 		return nil, fmt.Errorf("%q has %d operands", e.Op, len(e.Args))
 	}
-	constants := !slices.ContainsFunc(e.Args[1:], func(a *expr.Expr) bool { return a.Op != expr.OpLiteral })
-	switch physical := Physical(e.Args[0].Type); {
-	case !constants, physical == batch.Bools, physical == batch.Decimals:
+	n := &in{}
+	list := batch.Vector{Physical: Physical(e.Args[0].Type)}
+	if list.Physical == batch.Bools || list.Physical == batch.Decimals {
 		return compileInAsOr(e, env)
 	}
-	arg, err := compile(e.Args[0], env)
-	if err != nil {
-		return nil, err
-	}
-	n := &in{arg: arg}
-	list := batch.Vector{Physical: Physical(e.Args[0].Type)}
 	for _, a := range e.Args[1:] {
-		if a.Literal == nil || a.Type.Kind == expr.Null {
-			n.null = true
-			continue
-		}
-		if a.Type.Kind != e.Args[0].Type.Kind {
+		if a.Type.Kind != e.Args[0].Type.Kind && a.Type.Kind != expr.Null {
 			return nil, fmt.Errorf("%v in a list with %v", e.Args[0].Type, a.Type)
 		}
-		if err := appendLiteral(&list, a); err != nil {
+		item, err := compile(a, env)
+		if err != nil {
 			return nil, err
+		}
+		switch c, ok := item.(*constant); {
+		case !ok:
+			return compileInAsOr(e, env)
+		case c.null:
+			n.null = true
+		default:
+			list.AppendFrom(&c.value, 0)
 		}
 	}
 	switch list.Physical {
@@ -57,7 +56,9 @@ func compileIn(e *expr.Expr, env Env) (node, error) {
 	case batch.Strings:
 		n.strings = newStringSet(&list)
 	}
-	return n, nil
+	var err error
+	n.arg, err = compile(e.Args[0], env)
+	return n, err
 }
 
 func compileInAsOr(e *expr.Expr, env Env) (node, error) {
