@@ -39,8 +39,8 @@ const absent verdict = "NULL"
 
 // A kernel computes the given rows of out, which is resized and holds their NULLs, from
 // the arguments: rows ascend, are selected and not NULL in any argument (of a call that is
-// strict); nil means all of them. It stops at the first row whose verdict is a failure. The loops fill and write
-// make one out of a function of a row.
+// strict); nil means all of them. It stops at the first row whose verdict is a failure.
+// The loops fill and write make one out of a function of a row.
 type kernel func(out *batch.Vector, args []*batch.Vector, rows []int32) (row int, v verdict)
 
 // A call node is a function that is NULL where one of its first arguments, or as a rule

@@ -24,7 +24,7 @@ func textBatch() *batch.Batch {
 	return b
 }
 
-func constantOf(n int64) *expr.Expr {
+func intConstant(n int64) *expr.Expr {
 	return &expr.Expr{Op: expr.OpLiteral, Type: expr.Type{Kind: expr.Int}, Literal: &expr.Literal{Int: n}}
 }
 
@@ -43,13 +43,13 @@ func benchExprs() map[string]*expr.Expr {
 		"lower":              callOf("lower", expr.String, s),
 		"char_length":        callOf("char_length", expr.Int, s),
 		"trim":               callOf("trim", expr.String, s),
-		"substring":          callOf("substring", expr.String, s, constantOf(3), constantOf(5)),
+		"substring":          callOf("substring", expr.String, s, intConstant(3), intConstant(5)),
 		"replace":            callOf("replace", expr.String, s, text("a"), text("--")),
 		"position":           callOf("position", expr.Int, text("shop"), s),
-		"split_part":         callOf("split_part", expr.String, s, text(" "), constantOf(2)),
+		"split_part":         callOf("split_part", expr.String, s, text(" "), intConstant(2)),
 		"concat_op":          callOf("concat_op", expr.String, s, digits),
 		"concat":             callOf("concat", expr.String, s, text("-"), digits),
-		"lpad":               callOf("lpad", expr.String, digits, constantOf(12), text("0")),
+		"lpad":               callOf("lpad", expr.String, digits, intConstant(12), text("0")),
 		"like prefix":        text3("like", text("https:%"), text(`\`)),
 		"like contains":      text3("like", text("%shop%"), text(`\`)),
 		"like parts":         text3("like", text("%s_op%/%7"), text(`\`)),
@@ -74,7 +74,7 @@ func benchExprs() map[string]*expr.Expr {
 func BenchmarkCall(b *testing.B) {
 	rows := textBatch()
 	exprs := benchExprs()
-	exprs["regexp_extract"] = callOf("regexp_extract", expr.String, stringColumn(0), text("item/([0-9]+)"), constantOf(1))
+	exprs["regexp_extract"] = callOf("regexp_extract", expr.String, stringColumn(0), text("item/([0-9]+)"), intConstant(1))
 	exprs["regexp_replace"] = callOf("regexp_replace", expr.String, stringColumn(0), text("[aeiou]"), text("*"))
 	names := []string{}
 	for name := range exprs {
