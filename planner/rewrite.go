@@ -34,7 +34,7 @@ func rewrite(bound *statement, without Rewrites) (_ *statement, notes []string) 
 	s := *bound
 	s.targets = slices.Clone(bound.targets)
 	w := &rewriting{without: without}
-	for _, step := range []func(s *statement){w.fold, w.pushDown, w.merge, w.readColumns, w.finish} {
+	for _, step := range []func(s *statement){w.fold, w.pushDown, w.merge, w.fold, w.readColumns, w.finish} {
 		w.faults, w.shared = faults{}, sharedNodes(&s)
 		step(&s)
 	}
@@ -162,16 +162,18 @@ func withExprs(r relation, f func(e *expr.Expr) *expr.Expr) relation {
 }
 
 // fold computes the constants of all expressions and drops filters that keep all rows.
-// Where that leaves columns unread, it is no choice: what nobody reads is not computed.
+// Where that leaves columns unread, or tells the conditions of a filter that may fail
+// apart, it is no choice: what is not needed is not computed.
 func (w *rewriting) fold(s *statement) {
 	w.transform(s, func(r relation) relation {
 		var names []string
 		if in := r.inputs(); len(in) == 1 {
 			names = columnNamesOf(in[0].columns())
 		}
+		_, isFilter := r.(*filter)
 		r = withExprs(r, func(e *expr.Expr) *expr.Expr {
 			folded := fold(e)
-			if w.without.NoFold && columnsRead(folded) == columnsRead(e) {
+			if w.without.NoFold && slices.Equal(reads(folded), reads(e)) && !(isFilter && w.faults.fails(e, r.inputs()[0])) {
 				return e
 			}
 			if from, to := e.SQL(names), folded.SQL(names); from != to {
@@ -186,11 +188,14 @@ func (w *rewriting) fold(s *statement) {
 	})
 }
 
-// columnsRead is the number of columns that e reads.
-func columnsRead(e *expr.Expr) int {
-	read := map[int]bool{}
-	eachColumn(e, func(i int) { read[i] = true })
-	return len(read)
+// reads lists the columns that e reads, as often as it does, and then those that it reads
+// for every row.
+func reads(e *expr.Expr) []int {
+	var list []int
+	eachColumn(e, func(i int) { list = append(list, i) })
+	list = append(list, -1)
+	eachComputed(e, func(i int) { list = append(list, i) })
+	return list
 }
 
 // finish decides how aggregates and filters run.

@@ -16,12 +16,7 @@ func (w *rewriting) merge(s *statement) {
 	w.transform(s, func(r relation) relation {
 		switch r := r.(type) {
 		case *project:
-			if exprs, input := w.inline(r.input, r.exprs); input != r.input {
-				c := *r
-				c.exprs, c.input = exprs, input
-				return c.orInput(w.without)
-			}
-			return r.orInput(w.without)
+			return w.mergeProject(r)
 		case *aggregate:
 			if exprs, input := w.inline(r.input, r.computed()); input != r.input {
 				return r.withComputed(exprs, input)
@@ -56,6 +51,22 @@ func (a *aggregate) withComputed(exprs []*expr.Expr, input relation) *aggregate 
 		}
 	}
 	return &c
+}
+
+func (w *rewriting) mergeProject(r *project) relation {
+	c := *r
+	c.exprs, c.input = w.inline(r.input, r.exprs)
+	u, ok := c.input.(*union)
+	if !ok || w.shared[u] || w.without.NoMerge || w.faults.any(u) || !onlyColumns(c.exprs) {
+		return c.orInput(w.without)
+	}
+	each := &union{cols: c.cols} // each input is projected, and there merged
+	for _, in := range u.from {
+		p := c
+		p.input = in
+		each.from = append(each.from, w.mergeProject(&p))
+	}
+	return each
 }
 
 // inline writes expressions over a relation over what lies below it, as far as it is
