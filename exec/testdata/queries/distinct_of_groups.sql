@@ -1,0 +1,4 @@
+-- SELECT DISTINCT over rows that change.
+CREATE TABLE g (i BIGINT, s STRING, v BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '9000',
+  'fields.i.kind' = 'sequence', 'fields.i.start' = '0', 'fields.s.kind' = 'random', 'fields.s.values' = 'x,y,z', 'fields.v.kind' = 'random', 'fields.v.min' = '-50', 'fields.v.max' = '50');
+SELECT DISTINCT n % 10 AS r FROM (SELECT v, COUNT(*) AS n FROM g GROUP BY v);
