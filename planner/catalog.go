@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"weir"
 	"weir/planner/sql"
@@ -165,8 +166,11 @@ func (ns *names) fromCatalog(name sql.Ident, text string, found *problems) *defi
 	inner := &problems{src: text}
 	d := ns.definitionOf(text, inner)
 	if len(inner.list) > 0 {
-		p := inner.list[0]
-		found.add(name, p.Code, p.Hint, "table %s of the catalog cannot be used: %s", name.Name, p.Message)
+		kind, p := "table", inner.list[0]
+		if len(text) > len("CREATE VIEW") && strings.EqualFold(text[:len("CREATE VIEW")], "CREATE VIEW") {
+			kind = "view"
+		}
+		found.add(name, p.Code, p.Hint, "%s %s of the catalog cannot be used: %s", kind, name.Name, p.Message)
 		return nil
 	}
 	if d.view != nil {

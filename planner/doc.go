@@ -1,15 +1,21 @@
 // Package planner turns a SQL script into the operator graph of a job. It knows no
 // database, no file and no clock: tables come from the script or from a Catalog.
 //
-//	text ──parse──▶ program ──bind──▶ query ──rewrite──▶ query ──lower──▶ plan.Graph
-//	                  tables, settings ─┘                       Explain ◀───┘
+//	text ──parse──▶ program ──bind──▶ statement ──rewrite──▶ statement ──lower──▶ plan.Graph
+//	             tables, views, settings ─┘  a tree of relations (tree.go)  Explain ◀──┘
 //
-// parse tells the statements apart: any number of CREATE TABLE and SET, then one
-// SELECT or INSERT. bind gives names, types and options their meaning (table.go,
-// option.go, datagen.go, setting.go for the definitions; expression.go, coerce.go,
-// aggregate.go for expressions). rewrite folds constants, reads only the columns that
+// parse tells the statements apart: any number of CREATE TABLE, CREATE VIEW and SET, then
+// one SELECT, INSERT or EXECUTE STATEMENT SET, or EXPLAIN of one; Statements does so with
+// the scripts that are for the catalog. bind gives names, types and options their meaning:
+// table.go, view.go, catalog.go, option.go, datagen.go and setting.go those of
+// definitions; query.go, select.go, from.go, group.go, naming.go and insert.go those of
+// queries; scope.go, expression.go, coerce.go, aggregate.go and others those of
+// expressions. rewrite folds constants, merges projections, reads only the columns that
 // are needed, filters before the exchange and aggregates in two phases; each of these
 // can be switched off and changes no answer. lower lays the operators out in chains.
+//
+// What FROM reads is bound where it is named: a view as often as it is read, a query of
+// WITH once; a table is read once however often it is named.
 //
 // Invariants
 //
@@ -17,6 +23,7 @@
 //  2. A refusal points into the user's text: line, column, the line with carets, and a
 //     hint where there is a way around. One call reports as many problems as it can
 //     find, one for each place.
+//     What follows from another mistake is not reported.
 //  3. Names compare without case and keep it; no two columns of a schema have one name.
 //  4. Every bound expression has a type; both sides of an operation agree in it, by
 //     explicit conversions (planner/expr).

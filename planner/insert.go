@@ -238,22 +238,32 @@ func (a *assignment) value(e *expr.Expr, i int, at sql.Node, never func(i int) b
 	c := a.sink.Columns[i]
 	switch {
 	case c.Type.Kind == expr.Null: // reported with the table
-	case !assignable(e, c.Type):
-		a.b.found.add(at, CodeType, narrowing(e.Type, c.Type), "column %s of table %s is %s, and the query gives %s",
+	case c.Type.Kind != expr.String && !assignable(e, c.Type):
+		a.b.found.add(at, CodeType, narrowing(at, e, c.Type), "column %s of table %s is %s, and the query gives %s",
 			c.Name, a.sink.Name, c.Type, e.Type)
 	case c.NotNull && !notNull(e, never):
 		a.b.found.add(at, CodeType, "leave NOT NULL out of the table's definition, or write COALESCE(…)", "column %s of table %s is NOT NULL, and the query may give NULL", c.Name, a.sink.Name)
 	default:
-		return convertIn(e, c.Type, a.b.zone)
+		if c.Type.Kind == expr.String { // of every value, as PostgreSQL assigns it
+			return castTo(typed(e), c.Type, a.b.zone, expr.OpCast)
+		}
+		return exactly(e, c.Type, a.b.zone)
 	}
 	a.right = false
 	return nil
 }
 
 // narrowing words what to write where a value does not go into a column by itself.
-func narrowing(from, to expr.Type) string {
-	if from.Kind == expr.Null {
-		return ""
+func narrowing(at sql.Node, e *expr.Expr, to expr.Type) string {
+	declare := "declare the column as " + e.Type.String()
+	node, ok := at.(sql.Expr)
+	switch {
+	case unknown(e):
+		return hints(literalHint(to), declare)
+	case !castable(e.Type, to):
+		return hints(castHint(e.Type, to), declare)
+	case !ok:
+		return "write CAST(… AS " + to.String() + "), or " + declare
 	}
-	return "write CAST(… AS " + to.String() + "), or declare the column as " + from.String()
+	return "write CAST(" + label(node) + " AS " + to.String() + "), or " + declare
 }

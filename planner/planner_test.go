@@ -281,6 +281,51 @@ func TestCatalogFailure(t *testing.T) {
 	}
 }
 
+// TestStaleView: what is wrong with a view of the catalog is said at its name, and names it.
+func TestStaleView(t *testing.T) {
+	t.Parallel()
+	catalog := memoryCatalog{
+		"t": "CREATE TABLE t (a INT) WITH ('connector' = 'datagen')",
+		"v": "CREATE VIEW v AS SELECT a, b FROM t", "w": "CREATE VIEW w AS SELECT a FROM v",
+		"x": "CREATE VIEW x AS SELECT a FROM y", "y": "CREATE VIEW y AS SELECT a FROM x", "z": "CREATE VIEW z AS SELEC",
+	}
+	for text, want := range map[string]string{
+		"SELECT a FROM v":  "line 1, column 15: view v of the catalog cannot be used: table t has no column b (the columns are a)",
+		"SELECT a FROM w":  "line 1, column 15: view w of the catalog cannot be used: view v of the catalog cannot be used: table t has no column b (the columns are a)",
+		"SELECT a FROM x":  "line 1, column 15: view x of the catalog cannot be used: view y of the catalog cannot be used: view x of the catalog cannot be used: the view x reads itself (x → y → x)",
+		"SELECT a FROM z":  "line 1, column 15: view z of the catalog cannot be used: expected SELECT, VALUES or WITH, found SELEC (did you mean SELECT?)",
+		"SELECT a FROM t2": "line 1, column 15: unknown table t2 (the tables are t, v, w, x, y, z)",
+	} {
+		if _, err := Plan(text, catalog, Options{}); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestOnRowError: the job's request and the script have to agree.
+func TestOnRowError(t *testing.T) {
+	t.Parallel()
+	const query = "SELECT 1"
+	for _, c := range []struct{ set, said, want string }{
+		{"", "", ""}, {"", "fail", ""}, {"", "keep", "keep"}, {"skip", "", "skip"}, {"skip", "skip", "skip"}, {"", "never", ""},
+		{"skip", "keep", "line 1, column 22: on_row_error is 'skip' here and 'keep' in the job's request (say it once)"},
+	} {
+		text := query
+		if c.set != "" {
+			text = "SET 'on_row_error' = '" + c.set + "'; " + query
+		}
+		got := ""
+		if r, err := Plan(text, nil, Options{OnRowError: c.said}); err != nil {
+			got = err.Error()
+		} else {
+			got = r.Graph.OnRowError
+		}
+		if got != c.want {
+			t.Errorf("SET %q, request %q: got %q, want %q", c.set, c.said, got, c.want)
+		}
+	}
+}
+
 type brokenCatalog struct{ names, table error }
 
 func (b brokenCatalog) TableNames() ([]string, error)   { return []string{"t"}, b.names }

@@ -99,12 +99,17 @@ func (q *bound) column(i int) []*expr.Expr {
 // convert brings the i-th column to a type that it may take.
 func (q *bound) convert(i int, to expr.Type, zone string) {
 	if q.values == nil {
-		q.outputs[i].e = convertIn(q.outputs[i].e, to, zone)
+		q.outputs[i].e = exactly(q.outputs[i].e, to, zone)
 	}
 	for _, row := range q.values {
-		row[i] = convertIn(row[i], to, zone)
+		row[i] = exactly(row[i], to, zone)
 	}
 	q.whole = q.whole && q.outputs[i].e.Op == expr.OpColumn
+}
+
+// exactly brings e to a type that it may take, its precision too.
+func exactly(e *expr.Expr, to expr.Type, zone string) *expr.Expr {
+	return castTo(convertIn(e, to, zone), to, zone, expr.OpCast)
 }
 
 // whole gives the query that is all columns of a relation, as those of another were.

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"strings"
 
 	"weir/planner/expr"
 	"weir/planner/sql"
@@ -135,7 +136,7 @@ func (b *binder) refuseCalls(e sql.Expr, rows, groups bool, out *scope) {
 		switch {
 		case groups && f != nil && f.Volatile:
 			b.found.add(c, CodeQuery, "call it in a query over rows that do not change, below the grouping",
-				"%s reads the clock, and the rows here change: what is taken back would not be what was given", f.SQL)
+				"%s reads the clock, and the rows here change: what is taken back would not be what was given", strings.ToUpper(c.Name.Name))
 		case rows && sameName(c.Name.Name, string(expr.ApproxCountDistinct)):
 			b.found.add(c, CodeQuery, "COUNT(DISTINCT x) is exact and counts back", "APPROX_COUNT_DISTINCT cannot take a row back, and the rows it reads here change")
 		}
