@@ -139,7 +139,7 @@ func makeInput(t *rapid.T, depth int, nested bool) Body {
 		s.From = &Subquery{Query: makeQuery(t, depth-1), Alias: maybeName(t)}
 	}
 	if yes(t) {
-		s.Where = makeExpr(t, 3)
+		s.Where = makeExpr(t, 2)
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "keys") {
 		s.GroupBy = append(s.GroupBy, makeKey(t, 2))
