@@ -1,12 +1,16 @@
 // Command bench measures what a user of weir run gets beside a loop written by hand
-// for one question, on the same file in one run:
+// for one question, on the same file in one run; then queries of every kind:
 //
-//	bench -weir bin/weir [-rows 10000000] [-parallelism 2] [-dir DIR] [-json FILE]
+//	bench -weir bin/weir [-rows 10000000] [-parallelism 2] [-dir DIR] [-json FILE] [-only NAME]
 //
 // It writes a seeded file of user behaviour as JSON lines, counts rows by behaviour
 // with a single goroutine that scans for the one field, then has weir run answer the
 // same with a checkpoint every second, checks both against the generator's counts,
 // and prints rows per second and their ratio. The file stays in DIR for the next run.
+//
+// For each query of queries.go it prints rows per second at parallelism 1 and 2, every
+// answer checked against the generator, and the allocations per row of its tasks
+// (allocs.go); last, how long a script of 50 lines takes to plan.
 package main
 
 import (
@@ -18,6 +22,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -38,6 +43,7 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 3, "interleaved pairs of runs; the median counts")
 	flag.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "weir-bench"), "where the generated file is kept")
 	flag.StringVar(&o.json, "json", "", "write the figures to this file too")
+	flag.StringVar(&o.only, "only", "", "measure the query of this name alone")
 	flag.Parse()
 	if err := o.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -52,6 +58,7 @@ type options struct {
 	runs        int
 	dir         string
 	json        string
+	only        string
 }
 
 // figures are one run's result.
@@ -65,6 +72,9 @@ type figures struct {
 	Job         []float64 `json:"job_rows_per_second"`     // first row to last: start of the attempt to its end
 	Process     []float64 `json:"process_rows_per_second"` // the whole of weir run, start-up included
 	Ratio       float64   `json:"ratio"`                   // median job / median loop
+
+	Queries  []queryFigures `json:"queries"`
+	Planning float64        `json:"planning_us"` // a script of 50 lines
 }
 
 func (o options) run(ctx context.Context) error {
@@ -80,6 +90,29 @@ func (o options) run(ctx context.Context) error {
 	if _, err := countByHand(file); err != nil { // once, so that the page cache has it
 		return err
 	}
+	if o.only == "" {
+		if err := o.compare(ctx, file, want, &f); err != nil {
+			return err
+		}
+	}
+	if err := o.queries(ctx, file, &f); err != nil {
+		return err
+	}
+	if f.Planning, err = planning(); err != nil {
+		return err
+	}
+	if _, err := os.Stdout.WriteString(f.text()); err != nil || o.json == "" {
+		return err
+	}
+	b, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.json, append(b, '\n'), 0o644)
+}
+
+// compare runs the loop and weir run alternately.
+func (o options) compare(ctx context.Context, file string, want map[string]int, f *figures) error {
 	for range o.runs {
 		began := time.Now()
 		got, err := countByHand(file)
@@ -105,29 +138,33 @@ func (o options) run(ctx context.Context) error {
 		f.Job = append(f.Job, float64(o.rows)/job.Seconds())
 	}
 	f.Ratio = median(f.Job) / median(f.Loop)
-	if _, err := os.Stdout.WriteString(f.text()); err != nil || o.json == "" {
-		return err
-	}
-	b, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(o.json, append(b, '\n'), 0o644)
+	return nil
 }
 
 // text is the report, as a table of Markdown.
 func (f figures) text() string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "%d rows of %d B JSON, %d CPUs, %s, parallelism %d, checkpoints every second, %d pairs\n\n", f.Rows, f.Bytes/int64(f.Rows), f.CPUs, f.Go, f.Parallelism, len(f.Loop))
-	fmt.Fprintf(&w, "| GROUP BY behavior | M rows/s, median | least | most |\n|---|---|---|---|\n")
+	if len(f.Loop) > 0 {
+		f.comparison(&w)
+	}
+	fmt.Fprintf(&w, "\n| query | M rows/s, parallelism 1 | 2 | allocations per row |\n|---|---|---|---|\n")
+	for _, q := range f.Queries {
+		fmt.Fprintf(&w, "| %s | %.2f | %.2f | %.4f |\n", q.Name, q.Rates[0]/1e6, q.Rates[1]/1e6, q.Allocs)
+	}
+	fmt.Fprintf(&w, "\nA script of 50 lines is planned in %.0f µs.\n", f.Planning)
+	return w.String()
+}
+
+func (f figures) comparison(w *strings.Builder) {
+	fmt.Fprintf(w, "%d rows of %d B JSON, %d CPUs, %s, parallelism %d, checkpoints every second, %d pairs\n\n", f.Rows, f.Bytes/int64(f.Rows), f.CPUs, f.Go, f.Parallelism, len(f.Loop))
+	fmt.Fprintf(w, "| GROUP BY behavior | M rows/s, median | least | most |\n|---|---|---|---|\n")
 	for _, line := range []struct {
 		name  string
 		rates []float64
 	}{{"loop, one goroutine", f.Loop}, {"weir, first row to last", f.Job}, {"weir run, the whole process", f.Process}} {
-		fmt.Fprintf(&w, "| %s | %.2f | %.2f | %.2f |\n", line.name, median(line.rates)/1e6, slices.Min(line.rates)/1e6, slices.Max(line.rates)/1e6)
+		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.2f |\n", line.name, median(line.rates)/1e6, slices.Min(line.rates)/1e6, slices.Max(line.rates)/1e6)
 	}
-	fmt.Fprintf(&w, "\nweir is at %.2f of the loop.\n", f.Ratio)
-	return w.String()
+	fmt.Fprintf(w, "\nweir is at %.2f of the loop.\n", f.Ratio)
 }
 
 func median(v []float64) float64 {
@@ -150,7 +187,13 @@ func (o options) generate() (file string, want map[string]int, err error) {
 	}
 	defer out.Close()
 	w := bufio.NewWriterSize(out, 1<<20)
-	want = writeRows(w, o.rows)
+	want = map[string]int{}
+	line := make([]byte, 0, 160)
+	for r := range generated(o.rows) {
+		want[r.behavior]++
+		line = r.append(line[:0])
+		w.Write(line) //nolint:errcheck // Flush returns it
+	}
 	if err := errors.Join(w.Flush(), out.Close()); err != nil {
 		return "", nil, err
 	}
@@ -161,38 +204,49 @@ func (o options) generate() (file string, want map[string]int, err error) {
 	return file, want, os.WriteFile(file+".counts", b, 0o644)
 }
 
-// writeRows writes rows lines, a pure function of their number, and counts them.
-func writeRows(w *bufio.Writer, rows int) map[string]int {
-	random := rand.New(rand.NewPCG(20171125, 3))
-	counts := map[string]int{}
-	ts := int64(1_511_658_000_000)
-	line := make([]byte, 0, 160)
-	for range rows {
-		behavior := "pv"
-		switch d := random.IntN(1000); {
-		case d < 20:
-			behavior = "buy"
-		case d < 42:
-			behavior = "fav"
-		case d < 96:
-			behavior = "cart"
+// A row is one line of the file.
+type row struct {
+	user, item, category, ts int64
+	behavior                 string
+}
+
+// generated gives the rows of the file, a pure function of their number.
+func generated(rows int) iter.Seq[row] {
+	return func(yield func(row) bool) {
+		random := rand.New(rand.NewPCG(20171125, 3))
+		ts := int64(1_511_658_000_000)
+		for range rows {
+			r := row{behavior: "pv"}
+			switch d := random.IntN(1000); {
+			case d < 20:
+				r.behavior = "buy"
+			case d < 42:
+				r.behavior = "fav"
+			case d < 96:
+				r.behavior = "cart"
+			}
+			ts += random.Int64N(4)
+			r.user, r.item, r.category, r.ts = random.Int64N(1_000_000), random.Int64N(4_000_000), random.Int64N(10_000), ts
+			if !yield(r) {
+				return
+			}
 		}
-		counts[behavior]++
-		ts += random.Int64N(4)
-		line = append(line[:0], `{"user_id":`...)
-		line = strconv.AppendInt(line, random.Int64N(1_000_000), 10)
-		line = append(line, `,"item_id":`...)
-		line = strconv.AppendInt(line, random.Int64N(4_000_000), 10)
-		line = append(line, `,"category_id":`...)
-		line = strconv.AppendInt(line, random.Int64N(10_000), 10)
-		line = append(line, `,"behavior":"`...)
-		line = append(line, behavior...)
-		line = append(line, `","ts":`...)
-		line = strconv.AppendInt(line, ts, 10)
-		line = append(line, "}\n"...)
-		w.Write(line) //nolint:errcheck // Flush returns it
 	}
-	return counts
+}
+
+// append appends the row as a line of JSON.
+func (r row) append(line []byte) []byte {
+	line = append(line, `{"user_id":`...)
+	line = strconv.AppendInt(line, r.user, 10)
+	line = append(line, `,"item_id":`...)
+	line = strconv.AppendInt(line, r.item, 10)
+	line = append(line, `,"category_id":`...)
+	line = strconv.AppendInt(line, r.category, 10)
+	line = append(line, `,"behavior":"`...)
+	line = append(line, r.behavior...)
+	line = append(line, `","ts":`...)
+	line = strconv.AppendInt(line, r.ts, 10)
+	return append(line, "}\n"...)
 }
 
 var behaviorField = []byte(`"behavior":"`)
@@ -247,19 +301,12 @@ func countByHand(file string) (map[string]int, error) {
 // countByWeir has weir run answer; job is the time from the attempt's start to its end
 // as weir run itself says it.
 func (o options) countByWeir(ctx context.Context, file string) (counts map[string]int, job time.Duration, err error) {
-	sql := fmt.Sprintf(`CREATE TABLE b (user_id BIGINT, item_id BIGINT, category_id BIGINT, behavior STRING, ts BIGINT)
-  WITH ('connector' = 'filesystem', 'path' = '%s', 'format' = 'json');
-SET 'checkpoint.interval' = '1 s';
-SELECT behavior, COUNT(*) AS n FROM b GROUP BY behavior;`, file)
-	cmd := exec.CommandContext(ctx, o.weir, "run", "-o", "json", "--parallelism", strconv.Itoa(o.parallelism), "-")
-	cmd.Stdin = strings.NewReader(sql)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, 0, fmt.Errorf("weir run: %w\n%s", err, stderr.String())
+	out, job, err := o.weirRun(ctx, script(file, "SELECT behavior, COUNT(*) AS n FROM b GROUP BY behavior"), o.parallelism)
+	if err != nil {
+		return nil, 0, err
 	}
 	counts = map[string]int{}
-	for dec := json.NewDecoder(&stdout); dec.More(); {
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var row struct {
 			Behavior string `json:"behavior"`
 			N        int    `json:"n"`
@@ -268,6 +315,27 @@ SELECT behavior, COUNT(*) AS n FROM b GROUP BY behavior;`, file)
 			return nil, 0, err
 		}
 		counts[row.Behavior] = row.N
+	}
+	return counts, job, nil
+}
+
+// script is the job that asks a query of the file.
+func script(file, query string) string {
+	return fmt.Sprintf(`CREATE TABLE b (user_id BIGINT, item_id BIGINT, category_id BIGINT, behavior STRING, ts BIGINT)
+  WITH ('connector' = 'filesystem', 'path' = '%s', 'format' = 'json');
+SET 'checkpoint.interval' = '1 s';
+%s;`, file, query)
+}
+
+// weirRun has weir run a script: the rows that it prints, and the time from the
+// attempt's start to its end as it says it.
+func (o options) weirRun(ctx context.Context, sql string, parallelism int) (rows []byte, job time.Duration, err error) {
+	cmd := exec.CommandContext(ctx, o.weir, "run", "-o", "json", "--parallelism", strconv.Itoa(parallelism), "-")
+	cmd.Stdin = strings.NewReader(sql)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, 0, fmt.Errorf("weir run: %w\n%s", err, stderr.String())
 	}
 	for line := range strings.Lines(stderr.String()) {
 		var rows string
@@ -279,7 +347,7 @@ SELECT behavior, COUNT(*) AS n FROM b GROUP BY behavior;`, file)
 	if job == 0 {
 		return nil, 0, fmt.Errorf("weir run did not say how long the job took:\n%s", stderr.String())
 	}
-	return counts, job, nil
+	return stdout.Bytes(), job, nil
 }
 
 func sameCounts(who string, got, want map[string]int) error {
