@@ -19,6 +19,9 @@ func (s *scope) cast(e *sql.Cast) *expr.Expr {
 	if isNull(x) {
 		return nullLiteral(t)
 	}
+	if unknown(x) && t.Kind == expr.String { // from here on it is a STRING
+		return &expr.Expr{Op: op, Type: t, Args: []*expr.Expr{x}}
+	}
 	if unknown(x) {
 		lit, problem := castText(x.Literal.String, t, s.zone)
 		if problem == "" {
@@ -33,8 +36,10 @@ func (s *scope) cast(e *sql.Cast) *expr.Expr {
 		s.found.add(e, CodeType, castHint(x.Type, t), "%s cannot be cast to %s", articleOf(x.Type), t)
 		return nil
 	}
-	if isLiteral(x) && rank(x.Type) > 0 && rank(x.Type) <= rank(t) && t.Kind != expr.Decimal {
-		return convert(x, t)
+	if isLiteral(x) && t.Kind != expr.String {
+		if lit := computeCast(x, t, s.zone); lit != nil {
+			return lit
+		}
 	}
 	cast := castTo(x, t, s.zone, op)
 	if cast != x && cast.Text == "" {
@@ -45,7 +50,10 @@ func (s *scope) cast(e *sql.Cast) *expr.Expr {
 
 // castTo makes a cast, in the time zone where that counts; nothing where e has the type.
 func castTo(e *expr.Expr, t expr.Type, zone string, op expr.Op) *expr.Expr {
-	if e.Type == t {
+	switch {
+	case isNull(e):
+		return nullLiteral(t)
+	case e.Type == t:
 		return e
 	}
 	cast := &expr.Expr{Op: op, Type: t, Args: []*expr.Expr{e}, Text: e.Text}

@@ -128,7 +128,13 @@ func (s *scope) unary(e *sql.Unary) *expr.Expr {
 	if e.Op == "+" {
 		return x
 	}
-	return &expr.Expr{Op: expr.OpNeg, Type: x.Type, Args: []*expr.Expr{x}, Text: label(e)}
+	neg := &expr.Expr{Op: expr.OpNeg, Type: x.Type, Args: []*expr.Expr{x}, Text: label(e)}
+	if isLiteral(x) && !isNull(x) {
+		if lit := computeNegative(neg, x); lit != nil {
+			return lit
+		}
+	}
+	return neg
 }
 
 func (s *scope) binary(e *sql.Binary) *expr.Expr {

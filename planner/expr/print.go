@@ -103,7 +103,7 @@ func (p *printer) expr(e *Expr, power int) {
 		p.add("-")
 		p.operand(e, 0, powerAtom)
 	case OpIsNull, OpIsNotNull:
-		p.operand(e, 0, powerIs)
+		p.operand(e, 0, powerIs+1)
 		p.add(" ", strings.ToUpper(string(e.Op)))
 	case OpIn:
 		p.operand(e, 0, powerIn+1)

@@ -11,12 +11,12 @@ import (
 // nor, which is bare, from what it stands with.
 func (p *printer) literal(e *Expr, bare bool) {
 	text := literalSQL(e)
-	if bare || alike(written(e), e.Type) {
+	switch {
+	case e.Type.Kind == Double && e.Literal != nil && strings.ContainsAny(text, "NI"):
+		text = "'" + text + "'"
+	case bare || alike(written(e), e.Type):
 		p.add(text)
 		return
-	}
-	if e.Type.Kind == Double && e.Literal != nil && strings.ContainsAny(text, "NI") {
-		text = "'" + text + "'"
 	}
 	p.add("CAST(", text, " AS ", e.Type.String(), ")")
 }
@@ -43,9 +43,9 @@ func literalSQL(e *Expr) string {
 	case Date:
 		return "DATE '" + time.Unix(l.Int*86400, 0).UTC().Format("2006-01-02") + "'"
 	case Timestamp:
-		return "TIMESTAMP '" + time.UnixMicro(l.Int).UTC().Format("2006-01-02 15:04:05.999999") + "'"
+		return "TIMESTAMP" + precise(e.Type) + " '" + time.UnixMicro(l.Int).UTC().Format("2006-01-02 15:04:05.999999") + "'"
 	case TimestampLTZ:
-		return "TIMESTAMP_LTZ '" + time.UnixMicro(l.Int).UTC().Format("2006-01-02 15:04:05.999999Z") + "'"
+		return "TIMESTAMP_LTZ" + precise(e.Type) + " '" + time.UnixMicro(l.Int).UTC().Format("2006-01-02 15:04:05.999999Z") + "'"
 	case Interval:
 		return "INTERVAL '" + intervalText(l.Int) + "' DAY TO SECOND"
 	case MonthInterval:
@@ -53,6 +53,14 @@ func literalSQL(e *Expr) string {
 		return fmt.Sprintf("INTERVAL '%s%d-%d' YEAR TO MONTH", sign, n/12, n%12)
 	}
 	return "'" + strings.ReplaceAll(l.String, "'", "''") + "'"
+}
+
+// precise gives the precision of a time where it is not 6, which goes without saying.
+func precise(t Type) string {
+	if t.Precision == 6 {
+		return ""
+	}
+	return fmt.Sprintf("(%d)", t.Precision)
 }
 
 // intervalText gives days, hours, minutes and seconds; the days and the time have a sign
@@ -140,7 +148,8 @@ func follows(e *Expr, i int) bool {
 			return meeting(e).Kind == Decimal && written(e.Args[i]).Scale == e.Args[i].Type.Scale
 		}
 		if !e.Type.Numeric() || !e.Args[1-i%2].Type.Numeric() { // of times
-			return e.Args[i].Literal != nil
+			l := e.Args[i].Literal
+			return l != nil && (e.Args[i].Type.Kind != Double || strings.ContainsAny(l.Double, ".e"))
 		}
 	case OpCall:
 		return parameterFollows(e, i)
