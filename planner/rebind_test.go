@@ -117,7 +117,9 @@ func (g sqlGenerator) number(depth int) string {
 		func() string { return "(" + n() + " " + g.pick("+", "-", "*", "/", "%") + " " + n() + ")" },
 		func() string { return n() + " " + g.pick("+", "-", "*", "/", "%") + " " + n() },
 		func() string { return "-(" + n() + ")" },
-		func() string { return g.pick("ABS", "SIGN", "CEIL", "FLOOR", "ROUND", "TRUNCATE", "SQRT", "EXP") + "(" + n() + ")" },
+		func() string {
+			return g.pick("ABS", "SIGN", "CEIL", "FLOOR", "ROUND", "TRUNCATE", "SQRT", "EXP") + "(" + n() + ")"
+		},
 		func() string { return "ROUND(" + n() + ", 2)" },
 		func() string { return "POWER(" + n() + ", " + n() + ")" },
 		func() string { return "MOD(" + n() + ", " + n() + ")" },
@@ -170,8 +172,12 @@ func (g sqlGenerator) boolean(depth int) string {
 		func() string { return "(" + x() + ") IS " + g.pick("NULL", "NOT NULL") },
 		func() string { return "(" + f() + ") IS " + g.pick("", "NOT ") + g.pick("TRUE", "FALSE", "UNKNOWN") },
 		func() string { return "(" + x() + ") " + g.pick("", "NOT ") + "IN (" + x() + ", " + x() + ")" },
-		func() string { return "(" + x() + ") " + g.pick("", "NOT ") + "BETWEEN (" + x() + ") AND (" + x() + ")" },
-		func() string { return "(" + s() + ") " + g.pick("LIKE", "NOT LIKE", "ILIKE") + " (" + s() + ")" + g.pick("", " ESCAPE '!'") },
+		func() string {
+			return "(" + x() + ") " + g.pick("", "NOT ") + "BETWEEN (" + x() + ") AND (" + x() + ")"
+		},
+		func() string {
+			return "(" + s() + ") " + g.pick("LIKE", "NOT LIKE", "ILIKE") + " (" + s() + ")" + g.pick("", " ESCAPE '!'")
+		},
 		func() string { return "STARTS_WITH(" + s() + ", 'a')" },
 	)
 }
@@ -185,7 +191,9 @@ func (g sqlGenerator) time(depth int) string {
 		func() string { return t() + g.pick(" + ", " - ") + g.interval(depth-1) },
 		func() string { return g.interval(depth-1) + " + " + t() },
 		func() string { return "dt" + g.pick(" + ", " - ") + g.pick("a", "1", "(a + 1)") },
-		func() string { return g.pick("FLOOR", "CEIL") + "((" + t() + ") TO " + g.pick("DAY", "MONTH", "HOUR") + ")" },
+		func() string {
+			return g.pick("FLOOR", "CEIL") + "((" + t() + ") TO " + g.pick("DAY", "MONTH", "HOUR") + ")"
+		},
 		func() string { return "DATE_TRUNC('day', " + t() + ")" },
 		func() string { return "TO_TIMESTAMP(" + g.text(depth-1) + ")" },
 		func() string { return "TO_TIMESTAMP_LTZ(" + g.pick("b", "a", "5", "b + 1") + ", 3)" },
@@ -200,7 +208,9 @@ func (g sqlGenerator) interval(depth int) string {
 	return g.choice(depth, g.interval, g.pick("INTERVAL DAY TO SECOND", "INTERVAL YEAR TO MONTH"),
 		func() string { return i() + g.pick(" + ", " - ") + i() },
 		func() string { return "-(" + i() + ")" },
-		func() string { return "(" + i() + ")" + g.pick(" * ", " / ") + g.pick("a", "2", "1.5", "d", "b", "'2'", "(m + 1)") },
+		func() string {
+			return "(" + i() + ")" + g.pick(" * ", " / ") + g.pick("a", "2", "1.5", "d", "b", "'2'", "(m + 1)")
+		},
 		func() string { return g.pick("a", "2", "0.5") + " * (" + i() + ")" },
 		func() string { return "(" + g.time(depth-1) + ") - (" + g.time(depth-1) + ")" },
 	)
