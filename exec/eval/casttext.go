@@ -25,7 +25,7 @@ func appendAsText(dst []byte, t expr.Type, v *batch.Vector, row int, zone *civil
 	case expr.Boolean:
 		return strconv.AppendBool(dst, v.Bools[row])
 	case expr.Double:
-		return AppendDouble(dst, v.Floats[row])
+		return appendDouble(dst, v.Floats[row])
 	case expr.Decimal:
 		return v.Decimals[row].AppendDecimal(dst, t.Scale)
 	case expr.String:

@@ -9,9 +9,9 @@ import (
 	"weir/exec/batch"
 )
 
-// AppendDouble appends a double as PostgreSQL writes it: the shortest digits that read
+// appendDouble appends a double as PostgreSQL writes it: the shortest digits that read
 // back the same, with an exponent from 1e+15 on and below 0.0001.
-func AppendDouble(dst []byte, f float64) []byte {
+func appendDouble(dst []byte, f float64) []byte {
 	a := math.Abs(f)
 	switch {
 	case f != f:
