@@ -1,0 +1,10 @@
+-- file t.csv
+--|1,a,10
+--|2,a,
+--|3,b,30
+--|4,,40
+--|5,b,5
+--|6,c,7
+--|0,a,1
+CREATE TABLE t (a INT, s STRING, b BIGINT) WITH ('connector' = 'filesystem', 'path' = '${dir}/t.csv', 'format' = 'csv');
+SELECT 1 + 1 AS two, 'x' AS x;
