@@ -40,7 +40,14 @@
 //	INT, BIGINT    decimal digits
 //	DOUBLE         the shortest digits that read back the same; NaN, Infinity and -Infinity, in JSON in quotes
 //	DECIMAL(p,s)   exactly, with s digits behind the point
-//	TIMESTAMP_LTZ  2017-11-25T01:00:00Z, the fraction without trailing zeros
+//	BYTES          base64
+//	DATE           2017-11-25
+//	TIMESTAMP      2017-11-25T01:00:00, the fraction without trailing zeros
+//	TIMESTAMP_LTZ  2017-11-25T01:00:00Z, the same, in UTC
+//	INTERVAL       1 day 02:03:04.5, or 1 year 2 mons, as PostgreSQL prints it
+//
+// In JSON all but BOOLEAN and numbers are texts. The source reads files as the rows that
+// were written, NULL and "" apart.
 //
 // # Goroutines
 //

@@ -119,3 +119,43 @@ func BenchmarkFile(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTypes reads the types that are texts in files.
+func BenchmarkTypes(b *testing.B) {
+	table := plan.Table{Name: "t", Columns: []plan.Column{col("b", bytesType), col("d", dateType), col("t", clockType), col("z", timestamp), col("i", intervals)}}
+	for format, row := range map[string]string{
+		"json": `{"b":"aGVsbG8=","d":"2017-11-25","t":"2017-11-25T01:00:00.5","z":"2017-11-25T01:00:00Z","i":"02:03:04"}` + "\n",
+		"csv":  "aGVsbG8=,2017-11-25,2017-11-25T01:00:00.5,2017-11-25T01:00:00Z,02:03:04\n",
+	} {
+		b.Run(format, func(b *testing.B) {
+			table.Format = format
+			spec := reading(table)
+			body := strings.Repeat(row, 5000)
+			data := window(body)
+			r, err := newRows(spec)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var d decoder = newJSONDecoder(r)
+			if format == "csv" {
+				d = newCSVDecoder(spec, csvOptions{delimiter: ','})
+			}
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				for p := 0; p < len(body); {
+					r.begin(batch.Target)
+					var f *fault
+					if p, _, f = d.decode(r, data, p, len(body), 0); f != nil {
+						b.Fatal(f.reason)
+					}
+					out := r.finish("f")
+					n += out.Len
+					out.Release()
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/row")
+		})
+	}
+}

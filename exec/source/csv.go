@@ -45,7 +45,9 @@ func newCSVDecoder(spec *plan.SourceSpec, o csvOptions) *csvDecoder {
 		f := csvField{what: readOther, column: i}
 		switch spec.Table.Columns[index].Type.Kind {
 		case expr.Int, expr.BigInt:
-			f.what = readInt
+			if o.delimiter != '-' && o.delimiter-'0' >= 10 { // the fast path would take those for a part of the number
+				f.what = readInt
+			}
 		case expr.String:
 			f.what = readText
 		}

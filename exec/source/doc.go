@@ -40,13 +40,8 @@
 // are looked at for their form only. A missing field and null are NULL. Where a key is
 // there twice, the last one counts, and each must fit.
 //
-//	BOOLEAN        true, false
-//	INT, BIGINT    whole numbers in range, exactly: 12, 1.0, 1e3; not 12.5, not "12"
-//	DOUBLE         numbers; beyond the largest is an error, too small for a double is 0
-//	DECIMAL(p,s)   numbers that fit exactly
-//	STRING         texts of valid UTF-8; half a surrogate pair is an error
-//	TIMESTAMP_LTZ  texts in ISO 8601: 2017-11-25T01:00:00.5Z, a blank for the T, an offset
-//	               for the Z (UTC without), seconds optional; rounded to the type's precision
+// What a value has to be is in the table below: nothing is taken for a value of another
+// type, so that "7" is no number, true is not 1 and "" is neither 0 nor NULL.
 //
 // # CSV
 //
@@ -55,9 +50,33 @@
 // but in a table of one column, where they are records with an empty field. Each record
 // has as many fields as the table has columns. An unquoted field that equals csv.null (by
 // default, an empty one) is NULL, a quoted one never is. A line end within quotes stays
-// as it is, nothing is trimmed. Values are as in JSON, and in addition leading zeros
-// and a plus sign are fine, BOOLEAN is true, false, t or f in any case, and DOUBLE knows NaN and
-// ±Infinity. A header must name the table's columns in their order.
+// as it is, nothing is trimmed. A header must name the table's columns in their order.
+//
+// # Types
+//
+//	type           in JSON                                          in CSV, quoted or not
+//	BOOLEAN        true, false                                      true, false, t, f, in any case
+//	INT, BIGINT    a whole number in range, exactly: 12, 12.0,      the same, also 007 and +7; so "7" is one
+//	               1e3; not 12.5, 9223372036854775808, "12"
+//	DOUBLE         a number; 1e400 is an error, 1e-400 is 0;        the same, also nan, inf and infinity
+//	               or "NaN", "Infinity", "-Infinity"                in any case
+//	DECIMAL(p,s)   a number that fits exactly                       the same, also 007 and +7
+//	STRING         a text of valid UTF-8; half a surrogate          valid UTF-8
+//	               pair is an error; not 7, not true
+//	BYTES          a text in base64: "aGVsbG8="                     base64
+//	DATE           "2017-11-25"                                     2017-11-25
+//	TIMESTAMP      "2017-11-25T01:00:00.5", no offset               2017-11-25 01:00:00.5
+//	TIMESTAMP_LTZ  "2017-11-25T01:00:00.5Z", "…+01:00"; UTC         2017-11-25 01:00:00.5+01
+//	               without an offset
+//	INTERVAL       "1 day 02:03:04.5", "1 year 2 mons", "PT5M"      1 day 02:03:04.5
+//	any            null, or no such field: NULL                     csv.null, unquoted: NULL
+//
+// Dates and times are read in ISO 8601 and as PostgreSQL writes them: a blank or T before the
+// time, seconds or the whole time left out, any number of digits in the fraction, which is
+// rounded to the type's precision as PostgreSQL does; years are 1 to 9999. What a type has
+// no place for is an error: a time of day for a DATE, an offset for a TIMESTAMP.
+//
+// The generator makes values of all types.
 //
 // # Goroutines
 //

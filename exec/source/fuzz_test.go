@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/csv"
 	"encoding/json"
 	"math"
@@ -14,6 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weir/planner/civil"
+	"weir/planner/expr"
 	"weir/planner/plan"
 )
 
@@ -42,7 +45,7 @@ func referenceValue(v any, c plan.Column) (string, bool) {
 	case nil:
 		return "NULL", true
 	case string:
-		return strconv.Quote(v), c.Type == text
+		return referenceText(v, c.Type)
 	case json.Number:
 		switch c.Type {
 		case double:
@@ -59,7 +62,36 @@ func referenceValue(v any, c plan.Column) (string, bool) {
 	return "", false
 }
 
-var fuzzTable = plan.Table{Name: "t", Format: "json", Columns: []plan.Column{col("k", text), col("n", bigint), col("x", double)}}
+// referenceText reads a text as a value. That civil reads texts as PostgreSQL does is
+// tested where it is.
+func referenceText(s string, t expr.Type) (string, bool) {
+	switch t.Kind {
+	case expr.String:
+		return strconv.Quote(s), true
+	case expr.Double:
+		return strings.Replace(s, "Infinity", "Inf", 1), s == "NaN" || s == "-Infinity"
+	case expr.Bytes:
+		b, err := base64.StdEncoding.Strict().DecodeString(s)
+		return strconv.Quote(string(b)), err == nil
+	case expr.Date, expr.Timestamp:
+		v, problem := civil.Parse([]byte(s))
+		if problem != "" || strings.TrimSpace(s) != s || v.Zoned || v.Timed && t.Kind == expr.Date {
+			return "", false
+		}
+		if t.Kind == expr.Date {
+			return string(civil.AppendDate(nil, v.Days)), true
+		}
+		return string(civil.AppendISO(nil, v.Micros)), true
+	case expr.Interval:
+		months, micros, problem := civil.ParseInterval([]byte(s))
+		return string(civil.AppendInterval(nil, micros)), problem == "" && months == 0 && strings.TrimSpace(s) == s
+	}
+	return "", false
+}
+
+var fuzzTable = plan.Table{Name: "t", Format: "json", Columns: []plan.Column{
+	col("k", text), col("n", bigint), col("x", double), col("b", bytesType), col("d", dateType), col("t", clockType), col("i", intervals),
+}}
 
 // compare checks one line against encoding/json.
 func compare(tb fatal, line []byte) {
@@ -86,8 +118,8 @@ func compare(tb fatal, line []byte) {
 // duplicates reports whether a key may be there twice, or in another case, which
 // encoding/json and this package see differently.
 func duplicates(line []byte) bool {
-	for _, k := range []string{`"k"`, `"n"`, `"x"`} {
-		if strings.Count(strings.ToLower(string(line)), k) > 1 {
+	for _, c := range fuzzTable.Columns {
+		if strings.Count(strings.ToLower(string(line)), strconv.Quote(c.Name)) > 1 {
 			return true
 		}
 	}
@@ -98,6 +130,7 @@ func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{"k":"a","n":1,"x":2.5}`, `{"x":1e3,"n":-12.0,"k":"q\"\\"}`, ` { "y" : [ 1 , { } ] , "n" : null } `, `{"n":9223372036854775808}`, `{}`,
 		`{"k":"é…","n":00}`, `{"k":"a"}x`, `[1]`, ``, `{"n":0.1e1,"x":-0}`, `{"n":12345678901234567}`,
+		`{"b":"aGVsbG8=","d":"2017-11-25","t":"2017-11-25T01:00:00.5","i":"1 day 02:03:04.5"}`, `{"b":"AP\/+","t":"0001-01-01","i":"P1DT2H"}`, `{"x":"NaN"}`, `{"x":"-Infinity","d":"9999-12-31"}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -115,15 +148,25 @@ func TestJSONAgainstReference(t *testing.T) {
 	quoted := rapid.StringMatching(`"([a-zé ]|\\["\\/bfnrt]){0,20}"`)
 	atom := rapid.OneOf(number, quoted, rapid.SampledFrom([]string{"null", "true", "false", "[]", "{}", `[1,"a",{"b":null}]`, "nul", "01", `"`, ""}))
 	blank := rapid.SampledFrom([]string{"", "", " ", "\t", "\r"})
+	fitting := map[string]*rapid.Generator[string]{
+		"k": quoted, "n": rapid.StringMatching(`-?[1-9][0-9]{0,17}`), "x": rapid.OneOf(number, rapid.SampledFrom([]string{`"NaN"`, `"-Infinity"`, `"Inf"`})),
+		"b": rapid.StringMatching(`"([A-Za-z0-9+/]{4}){0,5}([A-Za-z0-9+/][AQgw]==)?"`), "d": rapid.StringMatching(`"(000[01]|[0-9]{4})-[01][0-9]-[0-3][0-9]"`),
+		"t": rapid.StringMatching(`"[0-9]{4}-0[1-9]-[0-2][0-9][T ][01][0-9]:[0-5][0-9](:[0-5][0-9](\.[0-9]{1,8})?)?Z?"`), "i": rapid.StringMatching(`"-?[0-9]{1,9} (day|days|mons)( -?[0-9]{2}:[0-9]{2})?"`),
+	}
 	rapid.Check(t, func(t *rapid.T) {
-		keys := rapid.Permutation([]string{"k", "n", "x", "other", "q q"}).Draw(t, "keys")
+		keys := rapid.Permutation([]string{"k", "n", "x", "b", "d", "t", "i", "other", "q q"}).Draw(t, "keys")
 		var s strings.Builder
 		s.WriteString(blank.Draw(t, "w") + "{")
-		for i, k := range keys[:rapid.IntRange(0, 5).Draw(t, "n")] {
+		for i, k := range keys[:rapid.IntRange(0, 9).Draw(t, "n")] {
 			if i > 0 {
 				s.WriteString(blank.Draw(t, "w") + ",")
 			}
-			s.WriteString(blank.Draw(t, "w") + strconv.Quote(k) + blank.Draw(t, "w") + ":" + blank.Draw(t, "w") + atom.Draw(t, "v"))
+			s.WriteString(blank.Draw(t, "w") + strconv.Quote(k) + blank.Draw(t, "w") + ":" + blank.Draw(t, "w"))
+			if g := fitting[k]; g != nil && rapid.IntRange(0, 3).Draw(t, "fits") > 0 {
+				s.WriteString(g.Draw(t, "v"))
+			} else {
+				s.WriteString(atom.Draw(t, "v"))
+			}
 		}
 		s.WriteString(blank.Draw(t, "w") + "}" + blank.Draw(t, "w"))
 		compare(t, []byte(s.String()))
@@ -246,7 +289,10 @@ func FuzzCSV(f *testing.F) {
 	for _, seed := range []string{"1,a,2\n", "\"1\",\"a\"\"b\",\"\"\r\n", "1,\"a\nb\",", "a\"b,c,d", ",,", "\"", "1,2\n", "1,2,3,4"} {
 		f.Add([]byte(seed))
 	}
-	table := plan.Table{Name: "t", Format: "csv", Columns: []plan.Column{col("n", bigint), col("s", text), col("x", double)}}
+	f.Add([]byte("1,a,2,aGVsbG8=,2017-11-25,2017-11-25 01:00:00.5,1 day 02:03:04.5\n,,,,,,\n1,\"\",1,\"\",,,"))
+	table := plan.Table{Name: "t", Format: "csv", Columns: []plan.Column{
+		col("n", bigint), col("s", text), col("x", double), col("b", bytesType), col("d", dateType), col("t", clockType), col("i", intervals),
+	}}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		all, f := decodeAll(t, reading(table), string(body))
 		few, f2 := decodeAll(t, reading(table, []int{1}...), string(body))
