@@ -3,6 +3,7 @@ package op_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -235,4 +236,27 @@ func TestRefusedAggregates(t *testing.T) {
 			t.Errorf("%s: %v", test.agg.Text, err)
 		}
 	}
+}
+
+// TestChainOverChanges attacks a whole chain over changing rows: what a filter and a
+// projection leave of them is grouped.
+func TestChainOverChanges(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	list, left := changelog(120, changing, random.IntN)
+	i := &expr.Expr{Op: expr.OpColumn, Type: bigint, Column: 1}
+	project := make([]*expr.Expr, len(mixed))
+	for c := range mixed {
+		project[c] = &expr.Expr{Op: expr.OpColumn, Type: mixed[c].Type, Column: c}
+	}
+	chain := append([]plan.Operator{
+		{ID: "f", Name: "filter", Kind: plan.Filter, Schema: mixed, Filter: &plan.FilterSpec{Predicate: &expr.Expr{
+			Op: expr.OpGt, Type: boolean, Args: []*expr.Expr{i, {Op: expr.OpLiteral, Type: bigint, Literal: &expr.Literal{Int: 0}}},
+		}}},
+		{ID: "p", Name: "project", Kind: plan.Project, Schema: mixed, Project: &plan.ProjectSpec{Exprs: project}},
+	}, aggregating(changing, columns(0), false)...)
+	left = slices.DeleteFunc(left, func(row []any) bool { return row[1] == nil || row[1].(int) <= 0 })
+	exectest.Attack(t, exectest.Case{
+		Chain: chain, Input: mixed, Rows: batchOf(list), Keys: columns(0), Want: answer(left, columns(0), every(changing)),
+	})
 }

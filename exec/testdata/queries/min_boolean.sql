@@ -1,0 +1,2 @@
+-- MIN of a BOOLEAN.
+SELECT MIN(a) AS m FROM (VALUES (TRUE), (FALSE)) AS v (a);
