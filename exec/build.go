@@ -314,7 +314,7 @@ func (c *BuildConfig) connectOutput(t *Task, e int) error {
 	ops := c.Graph.Chains[edge.From].Operators
 	o := &output{
 		edge: e, keys: edge.Keys, owner: make([]uint16, c.Graph.MaxParallelism), rows: make([][]int32, n),
-		pool: batch.NewPool(Layout(schema), batch.Target), now: t.now, stats: &t.stats, name: ops[len(ops)-1].Name,
+		pool: batch.NewPool(Layout(schema), batch.Target), now: t.now, stats: &t.stats, name: ops[len(ops)-1].Name, forward: edge.Forward,
 	}
 	for g := range o.owner {
 		o.owner[g] = uint16(weir.SubtaskOf(g, n, len(o.owner)))

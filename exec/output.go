@@ -31,6 +31,7 @@ type output struct {
 	stats   *counters
 	name    string // of the operator whose rows these are
 	side    bool   // a Rejects edge, whose rows do not count as put out
+	forward bool   // rows keep their origin; elsewhere they lose it, wherever tasks run
 
 	hashes []uint64  // scratch: per row
 	rows   [][]int32 // scratch: per target
@@ -54,6 +55,9 @@ func (o *output) add(ctx context.Context, b *batch.Batch, own bool) error {
 			}
 		}
 	} else if t := &o.targets[0]; own && t.buf == nil && b.Rows() >= wholeBatch {
+		if !o.forward {
+			b.Origin = nil
+		}
 		return o.send(ctx, t, b)
 	} else if err := o.put(ctx, t, b, o.selected(b)); err != nil {
 		return err
@@ -93,7 +97,15 @@ func (o *output) put(ctx context.Context, t *target, b *batch.Batch, rows []int3
 			t.buf = o.pool.Get()
 		}
 		n := min(len(rows), max(batch.Target-t.buf.Len, 1))
-		t.buf.AppendRows(b, rows[:n])
+		switch {
+		case !o.forward:
+			t.buf.AppendRows(b, rows[:n])
+		case !t.buf.AppendLocated(b, rows[:n]):
+			if err := o.flush(ctx, t); err != nil {
+				return err
+			}
+			continue
+		}
 		rows = rows[n:]
 		if t.buf.Len >= batch.Target || batch.Size(t.buf) >= fullPayload {
 			if err := o.flush(ctx, t); err != nil {

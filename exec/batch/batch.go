@@ -139,6 +139,32 @@ func (b *Batch) AppendRows(src *Batch, rows []int32) {
 	}
 }
 
+// AppendLocated is AppendRows that keeps the origin of the rows. false: rows of another
+// file, or of none, are in b already, and nothing is appended.
+func (b *Batch) AppendLocated(src *Batch, rows []int32) bool {
+	if b.Len > 0 && !b.Origin.sameFile(src.Origin) {
+		return false
+	}
+	if src.Origin != nil {
+		if b.Origin == nil {
+			b.Origin = &Origin{Table: src.Origin.Table, Path: src.Origin.Path}
+		}
+		for _, r := range rows {
+			b.Origin.Offsets = append(b.Origin.Offsets, src.Origin.Offsets[r])
+		}
+	}
+	b.AppendRows(src, rows)
+	return true
+}
+
+// sameFile reports whether rows come from the same file, or both from none.
+func (o *Origin) sameFile(p *Origin) bool {
+	if o == nil || p == nil {
+		return o == p
+	}
+	return o.Table == p.Table && o.Path == p.Path
+}
+
 // Compact drops the rows that are not selected: afterwards Sel is nil.
 func (b *Batch) Compact() {
 	if b.Sel == nil {

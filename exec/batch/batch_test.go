@@ -59,6 +59,12 @@ func drawBatch(t *rapid.T) *Batch {
 		}
 		b.EndRow(k)
 	}
+	if rapid.Bool().Draw(t, "located") {
+		b.Origin = &Origin{Table: "t", Path: rapid.SampledFrom([]string{"", "a/b"}).Draw(t, "path"), Offsets: make([]int64, b.Len)}
+		for i := range b.Origin.Offsets {
+			b.Origin.Offsets[i] = rapid.Int64().Draw(t, "offset")
+		}
+	}
 	if rapid.Bool().Draw(t, "select") {
 		b.Sel = []int32{}
 		for i := range b.Len {

@@ -8,7 +8,7 @@ import (
 // The wire form, little-endian throughout:
 //
 //	version  1 byte    1
-//	flags    1 byte    bit 0: kinds follow the columns
+//	flags    1 byte    bit 0: kinds follow the columns; bit 1: the origin follows those
 //	columns  2 bytes
 //	rows     4 bytes
 //	then per column
@@ -18,12 +18,14 @@ import (
 //	                     Strings: rows+1 offsets of 4 bytes, the first 0, then the bytes
 //	  bitmap             (rows+63)/64 words of 8 bytes; bits at and after rows are 0
 //	kinds    1 byte a row
+//	origin             table and path, each a length of 4 bytes and the text; then 8 bytes a row
 //
-// Only selected rows travel; Origin does not.
+// Only selected rows travel.
 const (
 	codecVersion = 1
 	headerSize   = 8
 	flagKinds    = 1
+	flagOrigin   = 2
 )
 
 // MaxRows is the largest number of rows that a batch may have on the wire.
@@ -56,6 +58,9 @@ func Size(b *Batch) int {
 	if b.Kinds != nil {
 		size += n
 	}
+	if o := b.Origin; o != nil {
+		size += 8 + len(o.Table) + len(o.Path) + 8*n
+	}
 	return size
 }
 
@@ -80,11 +85,12 @@ func Append(dst []byte, b *Batch) []byte {
 	dst = extend(dst, Size(b))
 	out := dst[at:]
 	n := b.Rows()
-	out[0] = codecVersion
+	out[0], out[1] = codecVersion, 0
 	if b.Kinds != nil {
-		out[1] = flagKinds
-	} else {
-		out[1] = 0
+		out[1] |= flagKinds
+	}
+	if b.Origin != nil {
+		out[1] |= flagOrigin
 	}
 	binary.LittleEndian.PutUint16(out[2:], uint16(len(b.Columns)))
 	binary.LittleEndian.PutUint32(out[4:], uint32(n))
@@ -93,9 +99,18 @@ func Append(dst []byte, b *Batch) []byte {
 		out = b.Columns[i].put(out, b.Len, b.Sel)
 	}
 	if b.Kinds != nil {
-		put(out, b.Kinds[:b.Len], b.Sel)
+		out = put(out, b.Kinds[:b.Len], b.Sel)
+	}
+	if o := b.Origin; o != nil {
+		put(putText(putText(out, o.Table), o.Path), o.Offsets[:b.Len], b.Sel)
 	}
 	return dst
+}
+
+// putText writes a text behind its length and returns the rest of out.
+func putText(out []byte, text string) []byte {
+	binary.LittleEndian.PutUint32(out, uint32(len(text)))
+	return out[4+copy(out[4:], text):]
 }
 
 // extend lengthens dst by n bytes, whose values the caller sets.

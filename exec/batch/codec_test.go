@@ -2,6 +2,7 @@ package batch
 
 import (
 	"encoding/hex"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,6 +28,9 @@ func TestCodecRoundTrip(t *testing.T) {
 		if !into.Equal(b) {
 			t.Fatalf("decoded\n%vwant\n%v", into, b)
 		}
+		if got, want := located(into), located(b); got != want {
+			t.Fatalf("decoded the origin %s, want %s", got, want)
+		}
 		cut := rapid.IntRange(0, len(data)-5).Draw(t, "cut")
 		if err := Decode(data[4:4+cut], into); err == nil {
 			t.Fatalf("decoded %d of %d bytes", cut, len(data)-4)
@@ -35,6 +39,47 @@ func TestCodecRoundTrip(t *testing.T) {
 			t.Fatal("rows left after an error")
 		}
 	})
+}
+
+// located tells the origin of the selected rows.
+func located(b *Batch) string {
+	if b.Origin == nil {
+		return "none"
+	}
+	s := fmt.Sprintf("%q %q", b.Origin.Table, b.Origin.Path)
+	for i := range b.Rows() {
+		s += fmt.Sprintf(" %d", b.Origin.Offsets[b.Row(i)])
+	}
+	return s
+}
+
+// TestAppendLocated: rows keep their origin as long as it is one file's.
+func TestAppendLocated(t *testing.T) {
+	t.Parallel()
+	from := func(o *Origin) *Batch {
+		b := New([]Physical{Ints}, 2)
+		b.Columns[0].AppendInt(1)
+		b.EndRow(Insert)
+		b.Columns[0].AppendInt(2)
+		b.EndRow(Insert)
+		b.Origin = o
+		return b
+	}
+	a, other := &Origin{Table: "t", Path: "a", Offsets: []int64{7, 9}}, &Origin{Table: "t", Path: "b", Offsets: []int64{1, 2}}
+	to := New([]Physical{Ints}, 2)
+	if !to.AppendLocated(from(a), []int32{1}) || !to.AppendLocated(from(a), []int32{0, 1}) {
+		t.Fatal("rows of one file")
+	}
+	if to.AppendLocated(from(other), []int32{0}) || to.AppendLocated(from(nil), []int32{0}) {
+		t.Fatal("rows of two files in one batch")
+	}
+	if got := located(to); got != `"t" "a" 9 7 9` || to.Len != 3 {
+		t.Errorf("%d rows from %s", to.Len, got)
+	}
+	to.Reset()
+	if !to.AppendLocated(from(nil), []int32{0}) || !to.AppendLocated(from(nil), []int32{0}) || to.AppendLocated(from(a), []int32{0}) || located(to) != "none" {
+		t.Errorf("rows from nowhere: %s", located(to))
+	}
 }
 
 func golden(t *testing.T, name string, got []byte) []byte {
@@ -84,6 +129,8 @@ func TestCodecGolden(t *testing.T) {
 	}
 	b.Sel = []int32{0, 3}
 	golden(t, "batch_selected.hex", Append(nil, b))
+	b.Origin = &Origin{Table: "t", Path: "in/é.csv", Offsets: []int64{0, 1, 2, 1 << 40}}
+	golden(t, "batch_located.hex", Append(nil, b))
 	golden(t, "batch_rows_only.hex", Append(nil, &Batch{Len: 300}))
 }
 
@@ -94,7 +141,9 @@ func TestDecodeRefuses(t *testing.T) {
 	}{
 		"empty":            {"", "shorter than its header"},
 		"version":          {"0200000000000000", "version 2, this build reads version 1"},
-		"flags":            {"0102000000000000", "unknown flags"},
+		"flags":            {"0104000000000000", "unknown flags"},
+		"origin":           {"0102000000000000" + "02000000" + "61", "origin: cut off"},
+		"origin's offsets": {"0102000001000000" + "00000000" + "00000000" + "01", "origin: values cut off"},
 		"too many rows":    {"01000000ffffffff", "rows, more than"},
 		"too many columns": {"0100ffff00000000", "65535 columns do not fit"},
 		"layout":           {"0100010000000000" + "0900", "unknown layout 9"},

@@ -27,7 +27,7 @@ func decode(data []byte, into *Batch) error {
 	}
 	flags, columns := data[1], int(binary.LittleEndian.Uint16(data[2:]))
 	rows := int(binary.LittleEndian.Uint32(data[4:]))
-	if flags&^flagKinds != 0 {
+	if flags&^(flagKinds|flagOrigin) != 0 {
 		return fmt.Errorf("unknown flags %#x", flags)
 	}
 	if rows > MaxRows {
@@ -57,6 +57,11 @@ func decode(data []byte, into *Batch) error {
 			return fmt.Errorf("unknown row kind %d", m)
 		}
 	}
+	if flags&flagOrigin != 0 {
+		if err := into.readOrigin(&r, rows); err != nil {
+			return fmt.Errorf("origin: %w", err)
+		}
+	}
 	if len(r.rest) != 0 {
 		return fmt.Errorf("%d bytes after the last row", len(r.rest))
 	}
@@ -74,6 +79,25 @@ func (r *reader) take(n int) (head []byte, ok bool) {
 	}
 	head, r.rest = r.rest[:n], r.rest[n:]
 	return head, true
+}
+
+// readOrigin reads where the rows come from.
+func (b *Batch) readOrigin(r *reader, rows int) error {
+	var texts [2]string
+	for i := range texts {
+		head, ok := r.take(4)
+		if !ok {
+			return fmt.Errorf("cut off")
+		}
+		text, ok := r.take(int(binary.LittleEndian.Uint32(head)))
+		if !ok {
+			return fmt.Errorf("cut off")
+		}
+		texts[i] = string(text)
+	}
+	offsets, err := read(r, []int64(nil), rows)
+	b.Origin = &Origin{Table: texts[0], Path: texts[1], Offsets: offsets}
+	return err
 }
 
 // read reads one column.

@@ -67,7 +67,11 @@ func (e *expand) fill(to, b *batch.Batch, set int, hidden []bool) {
 			to.EndRow(b.Kind(b.Row(i)))
 		}
 	}
-	if b.Sel == nil {
-		to.Origin = b.Origin
+	to.Origin = b.Origin
+	if b.Sel != nil && b.Origin != nil {
+		to.Origin = &batch.Origin{Table: b.Origin.Table, Path: b.Origin.Path, Offsets: make([]int64, n)}
+		for i, r := range b.Sel {
+			to.Origin.Offsets[i] = b.Origin.Offsets[r]
+		}
 	}
 }

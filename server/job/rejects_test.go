@@ -35,7 +35,7 @@ func faulty(t *testing.T, c *jobtest.Cluster, n int) string {
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return `CREATE TABLE s (v BIGINT) WITH ('connector' = 'filesystem', 'path' = '` + path + `', 'format' = 'json', 'rows-per-second' = '20000');
+	return `CREATE TABLE s (v BIGINT) WITH ('connector' = 'filesystem', 'path' = '` + path + `', 'format' = 'json', 'rows-per-second' = '5000');
 SELECT COUNT(*) AS n, SUM(100 / v) AS q FROM s`
 }
 
