@@ -208,6 +208,9 @@ func div3by2(u2, u1, u0, d1, d0 uint64) (q, r1, r0 uint64) {
 
 // QuoFloat64 returns the double nearest to the exact a / n, halves to even; n > 0.
 func (a Int128) QuoFloat64(n int64) float64 {
+	if a == (Int128{}) {
+		return 0
+	}
 	if x, ok := a.Int64(); ok && x > -1<<53 && x < 1<<53 && n < 1<<53 {
 		return float64(x) / float64(n) // both exact: one rounding
 	}
