@@ -181,23 +181,10 @@ func (b *binder) union(u *sql.Union, w *with) *bound {
 	if slices.Contains(list, nil) {
 		return nil
 	}
-	width, right := len(list[0].outputs), true
-	for i, q := range list[1:] {
-		if len(q.outputs) != width {
-			b.found.add(head(u.Inputs[i+1]), CodeType, "every query of UNION ALL gives as many columns as the first",
-				"this query gives %s, and the first of UNION ALL %d", columns(len(q.outputs)), width)
-			right = false
-		}
-	}
-	if !right {
+	if !b.meetAll(u, list) {
 		return nil
 	}
-	for i := range width {
-		right = b.meetColumn(u, list, i) && right
-	}
-	if !right {
-		return nil
-	}
+	width := len(list[0].outputs)
 	rel := &union{}
 	for i, q := range list {
 		if i > 0 {
@@ -214,6 +201,26 @@ func (b *binder) union(u *sql.Union, w *with) *bound {
 		rel.cols = append(rel.cols, c)
 	}
 	return whole(rel, list[0].outputs)
+}
+
+// meetAll sees that several queries have the same number of columns and brings these to
+// one type each.
+func (b *binder) meetAll(u *sql.Union, list []*bound) bool {
+	width, right := len(list[0].outputs), true
+	for i, q := range list[1:] {
+		if len(q.outputs) != width {
+			b.found.add(head(u.Inputs[i+1]), CodeType, "every query of UNION ALL gives as many columns as the first",
+				"this query gives %s, and the first of UNION ALL %d", columns(len(q.outputs)), width)
+			right = false
+		}
+	}
+	if !right {
+		return false
+	}
+	for i := range width {
+		right = b.meetColumn(u, list, i) && right
+	}
+	return right
 }
 
 // meetColumn brings the i-th columns of several queries to one type.
