@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"errors"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -25,7 +26,7 @@ func (s *scope) checkCall(f *expr.Function, nodes []sql.Expr, args []*expr.Expr)
 	case "extract", "date_trunc", "floor_to", "ceil_to":
 		return s.checkUnit(f, nodes[0], args)
 	case "like", "ilike":
-		return s.checkLike(nodes, args, text)
+		return s.checkLike(nodes, text)
 	case "regexp_extract", "regexp_replace":
 		if p, ok := text(1); ok {
 			return s.checkRegexp(nodes, args, p)
@@ -71,7 +72,7 @@ func (s *scope) checkPattern(f *expr.Function, at sql.Node, pattern string) bool
 	return true
 }
 
-func (s *scope) checkLike(nodes []sql.Expr, args []*expr.Expr, text func(int) (string, bool)) bool {
+func (s *scope) checkLike(nodes []sql.Expr, text func(int) (string, bool)) bool {
 	escape, constant := text(2)
 	if !constant {
 		return true
@@ -92,7 +93,7 @@ func (s *scope) checkRegexp(nodes []sql.Expr, args []*expr.Expr, pattern string)
 	re, err := regexp.Compile(pattern)
 	if err != nil {
 		hint, reason := "the syntax is RE2's", err.Error()
-		if e, ok := err.(*syntax.Error); ok { //nolint:errorlint // as regexp.Compile gives it
+		if e := (*syntax.Error)(nil); errors.As(err, &e) {
 			reason = e.Code.String() + ": " + e.Expr
 			if e.Code == syntax.ErrInvalidPerlOp {
 				hint = "the syntax is RE2's, which looks neither ahead nor behind"

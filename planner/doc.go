@@ -9,8 +9,10 @@
 // the scripts that are for the catalog. bind gives names, types and options their meaning:
 // table.go, view.go, catalog.go, option.go, datagen.go and setting.go those of
 // definitions; query.go, select.go, from.go, group.go, naming.go and insert.go those of
-// queries; scope.go, expression.go, coerce.go, aggregate.go and others those of
-// expressions. rewrite folds constants, merges projections, reads only the columns that
+// queries; scope.go, expression.go, arithmetic.go, conditional.go, cast.go, function.go,
+// text.go and aggregate.go those of expressions, with coerce.go (which types meet), read.go
+// and interval.go (literals), check.go (constant arguments) and refuse.go (what others
+// have). rewrite folds constants, merges projections, reads only the columns that
 // are needed, filters before the exchange and aggregates in two phases; each of these
 // can be switched off and changes no answer. lower lays the operators out in chains.
 //
@@ -39,5 +41,7 @@
 // the Catalog are passed on.
 //
 // Testing: scripts under testdata/: bind (types and names), rewrite (before and after),
-// lower (graphs), refuse (text and place of every refusal).
+// lower (graphs), refuse (text and place of every refusal). Properties over random
+// expressions: what is printed is bound alike, folding changes no value and no failure,
+// and all that is bound has kernels.
 package planner

@@ -96,7 +96,7 @@ func (s *scope) function(e *sql.Call, f *expr.Function, nodes []sql.Expr) *expr.
 	if f.Name == "concat" || f.Name == "concat_ws" {
 		s.asTexts(args)
 	}
-	sig := s.resolveCall(f, args)
+	sig := resolveCall(f, args)
 	if sig == nil {
 		s.wrongArguments(e, f, nodes, args)
 		return nil
@@ -226,7 +226,7 @@ func paramAt(sig *expr.Signature, i int) expr.Param {
 // resolveCall finds the signature that takes the arguments with the fewest conversions;
 // of equally good ones the first, which for a string literal is one that takes a STRING,
 // or else the last number.
-func (s *scope) resolveCall(f *expr.Function, args []*expr.Expr) *expr.Signature {
+func resolveCall(f *expr.Function, args []*expr.Expr) *expr.Signature {
 	var best *expr.Signature
 	least := 0
 	for i := range f.Signatures {
