@@ -3,6 +3,7 @@ package eval
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -25,7 +26,7 @@ func (s *jsonScan) peek() byte {
 }
 
 func (s *jsonScan) space() {
-	for s.at < len(s.data) {
+	for s.at < len(s.data) && s.data[s.at] <= ' ' {
 		switch s.data[s.at] {
 		case ' ', '\t', '\n', '\r':
 			s.at++
@@ -125,36 +126,41 @@ func (s *jsonScan) text() bool {
 	if s.peek() != '"' {
 		return false
 	}
-	for i := s.at + 1; i < len(s.data); i++ {
-		for i+8 <= len(s.data) && plainText(binary.LittleEndian.Uint64(s.data[i:])) {
-			i += 8
+	data := s.data
+	for i := s.at + 1; i < len(data); {
+		if i+8 <= len(data) {
+			special := specials(binary.LittleEndian.Uint64(data[i:]))
+			if special == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(special) >> 3
 		}
-		if i == len(s.data) {
-			return false
-		}
-		switch c := s.data[i]; {
+		switch c := data[i]; {
 		case c == '"':
 			s.at = i + 1
 			return true
 		case c < ' ':
 			return false
 		case c == '\\':
-			n := jsonEscape(s.data[i:])
+			n := jsonEscape(data[i:])
 			if n == 0 {
 				return false
 			}
-			i += n - 1
+			i += n
+		default:
+			i++
 		}
 	}
 	return false
 }
 
-// plainText reports whether none of 8 bytes is a quote, a backslash or a control
-// character. It may deny it where all are plain (a byte behind one of these).
-func plainText(w uint64) bool {
+// specials has the top bit set of the first of 8 bytes that is a quote, a backslash or a
+// control character; bits above it mean nothing.
+func specials(w uint64) uint64 {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	quote, backslash := w^ones*'"', w^ones*'\\'
-	return ((quote-ones)&^quote|(backslash-ones)&^backslash|(w-ones*' ')&^w)&highs == 0
+	return ((quote-ones)&^quote | (backslash-ones)&^backslash | (w-ones*' ')&^w) & highs
 }
 
 // jsonEscape returns the length of the escape that text begins with, of both where one
@@ -270,35 +276,17 @@ func jsonUnescaped(c byte) byte {
 // appendJSONNumber appends a well-formed number as PostgreSQL keeps it: without an
 // exponent, and zero without a sign. ok is false where it has too many digits for that.
 func appendJSONNumber(dst, token []byte) ([]byte, bool) {
-	digits, negative := unsigned(token)
-	exponent, mantissa := 0, digits
-	if i := bytes.IndexAny(digits, "eE"); i >= 0 {
-		exponent, _ = parseExponent(digits[i+1:])
-		mantissa = digits[:i]
-	}
-	whole, fraction, _ := bytes.Cut(mantissa, []byte{'.'})
-	point, places := len(whole)+exponent, max(len(fraction)-exponent, 0)
+	n, _ := splitNumeral(token)
+	point, places := len(n.whole)+n.exponent, max(len(n.fraction)-n.exponent, 0)
 	if point > maxDigits || places > maxPlaces {
 		return dst, false
 	}
-	if negative && len(bytes.Trim(mantissa, "0.")) > 0 {
+	if n.negative && len(bytes.Trim(n.whole, "0"))+len(bytes.Trim(n.fraction, "0")) > 0 {
 		dst = append(dst, '-')
-	}
-	if exponent == 0 {
-		return append(dst, mantissa...), true
-	}
-	digit := func(i int) byte { // i counts from the first of mantissa
-		switch {
-		case i < 0 || i >= len(whole)+len(fraction):
-			return '0'
-		case i < len(whole):
-			return whole[i]
-		}
-		return fraction[i-len(whole)]
 	}
 	leading := true
 	for i := range point {
-		if c := digit(i); c != '0' || !leading {
+		if c := n.digit(i); c != '0' || !leading {
 			dst, leading = append(dst, c), false
 		}
 	}
@@ -308,10 +296,21 @@ func appendJSONNumber(dst, token []byte) ([]byte, bool) {
 	if places > 0 {
 		dst = append(dst, '.')
 		for i := range places {
-			dst = append(dst, digit(point+i))
+			dst = append(dst, n.digit(point+i))
 		}
 	}
 	return dst, true
+}
+
+// digit returns a digit, counted from the first that is written; all others are 0.
+func (n *numeral) digit(i int) byte {
+	switch {
+	case i < 0 || i >= len(n.whole)+len(n.fraction):
+		return '0'
+	case i < len(n.whole):
+		return n.whole[i]
+	}
+	return n.fraction[i-len(n.whole)]
 }
 
 // The limits of PostgreSQL's numeric before and behind the point.

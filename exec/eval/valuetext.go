@@ -117,36 +117,47 @@ func equalFold(text []byte, word string) bool {
 	return true
 }
 
-// parseDecimal reads decimal digits with an optional sign, point and exponent, in blanks,
-// as an unscaled value at scale; what is behind it is rounded with halves away from zero.
-func parseDecimal(text []byte, scale int) (batch.Int128, civil.Problem) {
-	digits, negative := unsigned(trimmed(text))
-	exponent, point := 0, -1
+// A numeral is a decimal number as it is written.
+type numeral struct {
+	whole, fraction []byte // digits, not yet checked
+	exponent        int
+	negative        bool
+}
+
+func splitNumeral(text []byte) (n numeral, problem civil.Problem) {
+	digits, negative := unsigned(text)
+	n.negative = negative
+	point := -1
 	for i, c := range digits {
 		if c == '.' && point < 0 {
 			point = i
 		} else if c|0x20 == 'e' {
-			var problem civil.Problem
-			if exponent, problem = parseExponent(digits[i+1:]); problem != "" {
-				return batch.Int128{}, problem
-			}
+			n.exponent, problem = parseExponent(digits[i+1:])
 			digits = digits[:i]
 			break
 		}
 	}
-	whole, fraction := digits, []byte(nil)
-	if point >= 0 {
-		whole, fraction = digits[:point], digits[point+1:]
+	if n.whole = digits; point >= 0 {
+		n.whole, n.fraction = digits[:point], digits[point+1:]
 	}
-	if len(whole)+len(fraction) == 0 {
-		return batch.Int128{}, malformed
+	if len(n.whole)+len(n.fraction) == 0 {
+		problem = malformed
 	}
-	keep := len(whole) + exponent + scale // that many digits count, the next one rounds
-	d, problem, at := batch.Int128{}, civil.Problem(""), 0
-	for _, part := range [2][]byte{whole, fraction} {
+	return n, problem
+}
+
+// parseDecimal reads decimal digits with an optional sign, point and exponent, in blanks,
+// as an unscaled value at scale; what is behind it is rounded with halves away from zero.
+func parseDecimal(text []byte, scale int) (d batch.Int128, problem civil.Problem) {
+	n, problem := splitNumeral(trimmed(text))
+	if problem != "" {
+		return d, problem
+	}
+	keep, at := len(n.whole)+n.exponent+scale, 0 // that many digits count, the next one rounds
+	for _, part := range [2][]byte{n.whole, n.fraction} {
 		for _, c := range part {
 			if c < '0' || c > '9' {
-				return batch.Int128{}, malformed
+				return d, malformed
 			}
 			ok := true
 			switch {
@@ -167,7 +178,7 @@ func parseDecimal(text []byte, scale int) (batch.Int128, civil.Problem) {
 			problem = outOfRange
 		}
 	}
-	if negative {
+	if n.negative {
 		d, _ = d.Neg()
 	}
 	return d, problem
