@@ -55,31 +55,13 @@ type accumulator struct {
 // laid out.
 func newAccumulator(g expr.Aggregate, changing bool) (accumulator, error) {
 	a := accumulator{arg: g.Arg, part: -1, values: -1, typ: g.Type, text: g.Text, counted: changing, canonical: changing}
-	physical := eval.Physical(g.ArgType)
-	known := true
-	switch g.Func {
-	case expr.CountStar:
-		a.kind = countRows
-	case expr.Count:
-		a.kind = countValues
-	case expr.Sum, expr.Avg:
-		a.kind, known = map[batch.Physical]accKind{batch.Ints: sumInts, batch.Decimals: sumDecimals, batch.Floats: sumDoubles}[physical]
-		a.average = g.Func == expr.Avg
-		a.counted = a.counted || a.average
-	case expr.Min, expr.Max:
-		a.kind, known = map[batch.Physical]accKind{
-			batch.Bools: leastBools, batch.Ints: leastInts, batch.Floats: leastFloats, batch.Decimals: leastDecimal, batch.Strings: leastStrings,
-		}[physical]
-		if g.Func == expr.Max {
-			a.flip = -1
-		}
-	case expr.BoolAnd, expr.BoolOr:
-		a.kind, a.or = truths, g.Func == expr.BoolOr
-	case expr.ApproxCountDistinct:
-		a.kind, known = sketches, !changing
-	default:
-		known = false
+	kind, known := kindOf(g)
+	a.kind, a.average, a.or = kind, g.Func == expr.Avg, g.Func == expr.BoolOr
+	a.counted = a.counted || a.average
+	if g.Func == expr.Max {
+		a.flip = -1
 	}
+	known = known && !(kind == sketches && changing)
 	if !known || a.average && a.typ.Kind != expr.Double && a.typ.Kind != expr.Decimal {
 		return a, fmt.Errorf("%w: aggregate %s: this version has no %q of %v that gives %v over such rows", weir.ErrInvalid, g.Text, g.Func, g.ArgType, g.Type)
 	}
@@ -91,6 +73,28 @@ func newAccumulator(g expr.Aggregate, changing bool) (accumulator, error) {
 		}
 	}
 	return a, nil
+}
+
+// kindOf finds the kind for an aggregate; false: there is none.
+func kindOf(g expr.Aggregate) (kind accKind, known bool) {
+	physical := eval.Physical(g.ArgType)
+	switch g.Func {
+	case expr.CountStar:
+		return countRows, true
+	case expr.Count:
+		return countValues, true
+	case expr.Sum, expr.Avg:
+		kind, known = map[batch.Physical]accKind{batch.Ints: sumInts, batch.Decimals: sumDecimals, batch.Floats: sumDoubles}[physical]
+	case expr.Min, expr.Max:
+		kind, known = map[batch.Physical]accKind{
+			batch.Bools: leastBools, batch.Ints: leastInts, batch.Floats: leastFloats, batch.Decimals: leastDecimal, batch.Strings: leastStrings,
+		}[physical]
+	case expr.BoolAnd, expr.BoolOr:
+		return truths, physical == batch.Bools
+	case expr.ApproxCountDistinct:
+		return sketches, true
+	}
+	return kind, known
 }
 
 // accumulators lays out the aggregates of a grouping from a word on; words is where they end.

@@ -144,16 +144,16 @@ func (a *globalAgg) fillValues(acc *accumulator, v *batch.Vector) error {
 
 // dropSame leaves out the updates whose two rows show the same values.
 func (a *globalAgg) dropSame(to *batch.Batch) {
-	keep := to.SelMemory()
+	a.sel = a.sel[:0]
 	for i := 0; i < to.Len; i++ {
 		if to.Kind(i) == batch.UpdateBefore && a.sameValues(to, i, i+1) {
 			i++
 			continue
 		}
-		keep = append(keep, int32(i))
+		a.sel = append(a.sel, int32(i))
 	}
-	if len(keep) < to.Len {
-		to.Select(keep)
+	if len(a.sel) < to.Len {
+		to.Select(append(to.SelMemory(), a.sel...))
 	}
 }
 
