@@ -122,7 +122,7 @@ func dateField(unit string) func(days int64) int64 {
 	case "ISOYEAR":
 		return func(days int64) int64 {
 			year, _ := civil.Week(days)
-			return int64(year)
+			return int64(counted(year))
 		}
 	}
 	var part func(year, month, day int) int
@@ -134,17 +134,26 @@ func dateField(unit string) func(days int64) int64 {
 	case "QUARTER":
 		part = func(_, month, _ int) int { return (month + 2) / 3 }
 	case "YEAR":
-		part = func(year, _, _ int) int { return year }
+		part = func(year, _, _ int) int { return counted(year) }
 	case "DECADE":
 		part = func(year, _, _ int) int { return year / 10 }
 	case "CENTURY":
-		part = func(year, _, _ int) int { return (year + 99) / 100 }
+		part = func(year, _, _ int) int { return counted((year + 99) / 100) }
 	case "MILLENNIUM":
-		part = func(year, _, _ int) int { return (year + 999) / 1000 }
+		part = func(year, _, _ int) int { return counted((year + 999) / 1000) }
 	default:
 		return nil
 	}
 	return func(days int64) int64 { return int64(part(civil.Date(days))) }
+}
+
+// counted numbers a year, century or millennium: before the first one comes -1. (A
+// zone's clock may show the year before 1.)
+func counted(n int) int {
+	if n < 1 {
+		n--
+	}
+	return n
 }
 
 // intervalField takes a field out of an interval, all of which have its sign.

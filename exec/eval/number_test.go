@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -59,6 +60,52 @@ func TestExtremes(t *testing.T) {
 			}
 		}
 		checkZeroes(t, b, &out)
+	})
+}
+
+// TestDecimalRounding compares with unbounded numbers.
+func TestDecimalRounding(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		scale := rapid.IntRange(0, 38).Draw(t, "scale")
+		name := rapid.SampledFrom([]string{"round", "truncate", "ceil", "floor"}).Draw(t, "name")
+		digits := int64(0)
+		e := typed(expr.OpCall, name, expr.DecimalType(0), expr.DecimalType(scale))
+		if name == "round" || name == "truncate" {
+			digits = rapid.Int64Range(-42, 38).Draw(t, "digits")
+			e.Args, e.Type = append(e.Args, constantInt(digits)), expr.DecimalType(int(max(digits, 0)))
+		}
+		v := batch.Vector{Physical: batch.Decimals}
+		for range 8 {
+			_, d, _ := batch.Int128{Lo: rapid.Uint64().Draw(t, "low"), Hi: rapid.Int64().Draw(t, "high")}.QuoRem(batch.Pow10(rapid.IntRange(1, 38).Draw(t, "size")))
+			v.AppendDecimal(d)
+		}
+		p := compileFor(t, e)
+		var out batch.Vector
+		for row := range 8 {
+			x := new(big.Rat).SetFrac(bigOf(v.Decimals[row]), pow10(scale))
+			unit := new(big.Rat).SetFrac(pow10(int(max(digits, 0))), pow10(int(max(-digits, 0)))) // times it, digits is a whole number
+			x.Mul(x, unit)
+			n, rest := new(big.Int).QuoRem(x.Num(), x.Denom(), new(big.Int))
+			switch {
+			case name == "round":
+				n = round(x.Num(), x.Denom())
+			case name == "ceil" && rest.Sign() > 0:
+				n.Add(n, big.NewInt(1))
+			case name == "floor" && rest.Sign() < 0:
+				n.Sub(n, big.NewInt(1))
+			}
+			want := new(big.Rat).Quo(new(big.Rat).SetInt(n), unit)
+			b := &batch.Batch{Len: 8, Columns: []batch.Vector{v}, Sel: []int32{int32(row)}}
+			err := p.Eval(b, &out)
+			fits := new(big.Rat).Mul(new(big.Rat).Abs(want), new(big.Rat).SetInt(pow10(e.Type.Scale))).Cmp(new(big.Rat).SetInt(pow10(38))) < 0
+			if (err == nil) != fits {
+				t.Fatalf("%s of %s: %v, want %s", show(e), v.Decimals[row].Decimal(scale), err, want.FloatString(40))
+			}
+			if got := out; err == nil && new(big.Rat).SetFrac(bigOf(got.Decimals[row]), pow10(e.Type.Scale)).Cmp(want) != 0 {
+				t.Fatalf("%s of %s: %s, want %s", show(e), v.Decimals[row].Decimal(scale), got.Decimals[row].Decimal(e.Type.Scale), want.FloatString(40))
+			}
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -224,6 +225,37 @@ func TestUnits(t *testing.T) {
 				}
 			}
 			return 0, false
+		})
+	})
+}
+
+// TestFields compares EXTRACT, on a zone's clock, with package time.
+func TestFields(t *testing.T) {
+	t.Parallel()
+	fields := map[string]func(at time.Time) int64{
+		"YEAR": func(at time.Time) int64 { return int64(at.Year()) }, "QUARTER": func(at time.Time) int64 { return int64(at.Month()+2) / 3 },
+		"MONTH": func(at time.Time) int64 { return int64(at.Month()) }, "DAY": func(at time.Time) int64 { return int64(at.Day()) },
+		"HOUR": func(at time.Time) int64 { return int64(at.Hour()) }, "MINUTE": func(at time.Time) int64 { return int64(at.Minute()) },
+		"MICROSECOND": func(at time.Time) int64 { return int64(at.Second())*1e6 + int64(at.Nanosecond()/1000) },
+		"DOW":         func(at time.Time) int64 { return int64(at.Weekday()) }, "ISODOW": func(at time.Time) int64 { return int64(at.Weekday()+6)%7 + 1 },
+		"DOY":     func(at time.Time) int64 { return int64(at.YearDay()) },
+		"WEEK":    func(at time.Time) int64 { _, week := at.ISOWeek(); return int64(week) },
+		"ISOYEAR": func(at time.Time) int64 { year, _ := at.ISOWeek(); return int64(year) },
+		"CENTURY": func(at time.Time) int64 { return int64(math.Ceil(float64(at.Year()) / 100)) }, "DECADE": func(at time.Time) int64 { return int64(at.Year() / 10) },
+		"MILLENNIUM": func(at time.Time) int64 { return int64(math.Ceil(float64(at.Year()) / 1000)) },
+	}
+	units := slices.Sorted(maps.Keys(fields))
+	rapid.Check(t, func(t *rapid.T) {
+		unit := rapid.SampledFrom(units).Draw(t, "unit")
+		zone := rapid.SampledFrom(zoneNames).Draw(t, "zone")
+		location, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &expr.Expr{Op: expr.OpCall, Func: "extract", Type: expr.Type{Kind: expr.BigInt}, Zone: zone, Text: "extract", Args: []*expr.Expr{constantOf(unit), {Op: expr.OpColumn, Type: ltz}}}
+		later := rapid.Int64Range(civil.MinMicros+civil.Day, civil.MaxMicros) // the year before 1 is not package time's
+		checkInts(t, e, drawInts(t, rapid.OneOf(later, rapid.Int64Range(-civil.Day, civil.Day))), func(x ...int64) (int64, bool) {
+			return fields[unit](time.UnixMicro(x[0]).In(location)), true
 		})
 	})
 }

@@ -126,7 +126,7 @@ func TestBeyond(t *testing.T) {
 			t.Errorf("%s: %q", text, problem)
 		}
 	}
-	if got := string(AppendTimestamp(nil, MinMicros-1)); got != "0000-12-31 23:59:59.999999" {
+	if got := string(AppendTimestamp(nil, MinMicros-1)); got != "0001-12-31 23:59:59.999999 BC" {
 		t.Error(got)
 	}
 	for _, text := range []string{"100000000000 days", "9999999999999 hours", "200000000 years"} {

@@ -2,21 +2,34 @@ package civil
 
 import "strconv"
 
-// AppendDate appends "2017-11-25". Years before 1, which only a computed value can
-// have, have a minus sign.
-func AppendDate(dst []byte, days int64) []byte {
+// AppendDate appends "2017-11-25".
+func AppendDate(dst []byte, days int64) []byte { return era(appendDate(dst, days), days) }
+
+// appendDate appends a date without the era that years before 1 are of: there is no year
+// 0, so that it is the first one before.
+func appendDate(dst []byte, days int64) []byte {
 	year, month, day := Date(days)
-	if year < 0 {
-		dst, year = append(dst, '-'), -year
+	if year < 1 {
+		year = 1 - year
 	}
 	dst = digits(dst, year, 4)
 	dst = digits(append(dst, '-'), month, 2)
 	return digits(append(dst, '-'), day, 2)
 }
 
+// era ends a date or time before the year 1, such as a zone's clock may show.
+func era(dst []byte, days int64) []byte {
+	if days < MinDays {
+		dst = append(dst, " BC"...)
+	}
+	return dst
+}
+
 // AppendTimestamp appends a time of no zone as PostgreSQL does: "2017-11-25 01:00:00.5",
 // the fraction without trailing zeros.
-func AppendTimestamp(dst []byte, micros int64) []byte { return appendTimestamp(dst, micros, ' ') }
+func AppendTimestamp(dst []byte, micros int64) []byte {
+	return era(appendTimestamp(dst, micros, ' '), FloorDiv(micros, Day))
+}
 
 // AppendISO appends a time of no zone in ISO 8601: "2017-11-25T01:00:00.5". A time in
 // UTC takes a Z behind it.
@@ -24,7 +37,7 @@ func AppendISO(dst []byte, micros int64) []byte { return appendTimestamp(dst, mi
 
 func appendTimestamp(dst []byte, micros int64, between byte) []byte {
 	days, inDay := Split(micros)
-	dst = append(AppendDate(dst, days), between)
+	dst = append(appendDate(dst, days), between)
 	return appendClock(dst, inDay)
 }
 
@@ -32,7 +45,7 @@ func appendTimestamp(dst []byte, micros int64, between byte) []byte {
 // offset, as PostgreSQL does: "2017-11-25 01:00:00.5+00", "2017-11-25 06:30:00+05:30".
 func AppendTimestampLTZ(dst []byte, micros int64, zone *Zone) []byte {
 	local := zone.Local(micros)
-	dst = AppendTimestamp(dst, local)
+	dst = appendTimestamp(dst, local, ' ')
 	offset := (local - micros) / Second
 	sign := byte('+')
 	if offset < 0 {
@@ -45,7 +58,7 @@ func AppendTimestampLTZ(dst []byte, micros int64, zone *Zone) []byte {
 	if offset%60 != 0 {
 		dst = digits(append(dst, ':'), int(offset%60), 2)
 	}
-	return dst
+	return era(dst, FloorDiv(local, Day))
 }
 
 // appendClock appends microseconds ≥ 0 as hours, minutes, seconds and a fraction.

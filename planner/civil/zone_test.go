@@ -91,6 +91,10 @@ func TestOffsets(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
+	zone, _ := NewZone("America/New_York")
+	if got := string(AppendTimestampLTZ(nil, MinMicros, zone)); got != "0001-12-31 19:03:58-04:56:02 BC" {
+		t.Error(got)
+	}
 }
 
 func BenchmarkZone(b *testing.B) {

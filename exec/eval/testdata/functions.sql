@@ -44,6 +44,7 @@ INSERT INTO units VALUES ('YEAR', 'BIGINT'), ('QUARTER', 'BIGINT'), ('MONTH', 'B
   ('ISOYEAR', 'BIGINT'), ('CENTURY', 'BIGINT'), ('DECADE', 'BIGINT'), ('MILLENNIUM', 'BIGINT'), ('MICROSECOND', 'BIGINT'), ('SECOND', 'DECIMAL(38, 6)'), ('MILLISECOND', 'DECIMAL(38, 3)'), ('EPOCH', 'DECIMAL(38, 6)');
 SELECT pg_temp.run('UTC', 'extract', t, 'extract(' || u || ' FROM $2)', '=STRING:' || u, 'TIMESTAMP(6):' || x) FROM units, moments;
 SELECT pg_temp.run('Europe/Berlin', 'extract', t, 'extract(' || u || ' FROM $2)', '=STRING:' || u, 'TIMESTAMP_LTZ(6):' || x || '+00') FROM units, moments WHERE x > '1900';
+SELECT pg_temp.run('America/New_York', 'extract', t, 'extract(' || u || ' FROM $2)', '=STRING:' || u, 'TIMESTAMP_LTZ(6):0001-01-01 00:00:00+00') FROM units;
 SELECT pg_temp.run('UTC', 'extract', t, 'extract(' || u || ' FROM $2)' || CASE WHEN u = 'EPOCH' THEN '::numeric(38,6)' ELSE '' END, '=STRING:' || u, 'DATE:' || left(x, 10)) FROM units, moments WHERE u NOT IN ('HOUR', 'MINUTE', 'SECOND', 'MILLISECOND', 'MICROSECOND');
 SELECT pg_temp.run('UTC', 'extract', t, 'extract(' || u || ' FROM $2)', '=STRING:' || u, 'INTERVAL DAY TO SECOND:' || x) FROM units, (VALUES ('00:00:00'), ('1 day 02:03:04.5'), ('-3 days -23:59:59.999999'), ('400 days')) x(x) WHERE u NOT IN ('WEEK', 'DOW', 'ISODOW', 'DOY', 'ISOYEAR');
 
