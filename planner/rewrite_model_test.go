@@ -155,7 +155,9 @@ func (g *treeMaker) integer(cols []column, depth int) *expr.Expr {
 		}
 		return intLiteral(int64(g.draw(3, "number")), integer())
 	}
-	node := func(op expr.Op, args ...*expr.Expr) *expr.Expr { return &expr.Expr{Op: op, Type: integer(), Args: args} }
+	node := func(op expr.Op, args ...*expr.Expr) *expr.Expr {
+		return &expr.Expr{Op: op, Type: integer(), Args: args}
+	}
 	sub := func() *expr.Expr { return g.integer(cols, depth-1) }
 	switch g.draw(4, "operation") {
 	case 0:
