@@ -43,7 +43,7 @@ func TestRewritesKeepAnswers(t *testing.T) {
 			if got := answers(rewritten, data); got != plain {
 				t.Fatalf("%+v\nbound:\n%srewritten:\n%s\ngives:\n%s\nand not:\n%s", some, explainTree(bound), explainTree(rewritten), got, plain)
 			}
-			graph := lower(rewritten, 16)
+			graph, _ := lower(rewritten, 16)
 			if err := graph.Validate(); err != nil {
 				t.Fatalf("%v\n%s\n%s", err, explainTree(rewritten), Explain(graph))
 			}
