@@ -41,6 +41,13 @@ test-long: deps build ## longer runs of the simulations, models and fuzzers
 	WEIR_LONG=1 $(GO) test -race -timeout 60m ./...
 	WEIR_LONG=1 $(GO) test -count=1 -timeout 30m -tags e2e ./e2e
 
+N    ?= 20000
+SEED ?= 1
+
+.PHONY: difftest
+difftest: deps ## random queries on Weir and on PostgreSQL: make difftest N=20000 SEED=1
+	WEIR_DIFFTEST=$(N) WEIR_DIFFTEST_SEED=$(SEED) $(GO) test ./exec/difftest -run TestDifferential -count=1 -timeout 300m -v
+
 .PHONY: lint
 lint: web/node_modules/.installed ## golangci-lint, vet, deadcode, the web linters
 	@mkdir -p web/dist

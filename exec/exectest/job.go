@@ -282,6 +282,12 @@ func (j *Job) Kill() {
 	}
 }
 
+// Abandon is Kill for a job that may fail, or has failed, by itself.
+func (j *Job) Abandon() {
+	j.cancel()
+	_ = j.group.Wait() // Failure tells
+}
+
 // Failure returns why the job failed and whether a restart may help; nil: it did not.
 func (j *Job) Failure() (*weir.Failure, bool) {
 	j.mu.Lock()
