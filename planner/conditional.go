@@ -84,7 +84,9 @@ func (s *scope) nullIf(e *sql.Call) *expr.Expr {
 	x := args[0]
 	compared := equal.Args[0]
 	if unknown(x) || x.Type.Kind == expr.Null || x.Type.Kind != compared.Type.Kind && rank(compared.Type) > rank(expr.Type{Kind: expr.BigInt}) {
-		x = compared
+		if x = compared; rank(args[0].Type) > 0 && x.Type.Kind == expr.Decimal { // without digits behind the point
+			x = convert(args[0], expr.DecimalType(0))
+		}
 	}
 	return makeCase(x.Type, []*expr.Expr{equal}, []*expr.Expr{nullLiteral(x.Type), x})
 }
