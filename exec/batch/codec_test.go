@@ -77,7 +77,7 @@ func TestAppendLocated(t *testing.T) {
 		t.Errorf("%d rows from %s", to.Len, got)
 	}
 	to.Reset()
-	if !to.AppendLocated(from(nil), []int32{0}) || !to.AppendLocated(from(nil), []int32{0}) || to.AppendLocated(from(a), []int32{0}) || located(to) != "none" {
+	if !to.AppendLocated(from(nil), []int32{0}) || !to.AppendLocated(from(nil), []int32{1}) || to.AppendLocated(from(a), []int32{0}) || located(to) != "none" {
 		t.Errorf("rows from nowhere: %s", located(to))
 	}
 }

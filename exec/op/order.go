@@ -40,7 +40,10 @@ func (v *view) order(by []exec.Order) ([]ordered, error) {
 // so that no two rows are equal. It appends to dst.
 func (v *view) sortKey(dst []byte, order []ordered, key, row []byte) ([]byte, error) {
 	if len(order) > 0 {
-		if err := v.decode(row); err != nil {
+		for i := range v.row[:v.ordering] {
+			v.row[i].Reset()
+		}
+		if _, err := batch.DecodeKey(row, v.row[:v.ordering]); err != nil {
 			return nil, err
 		}
 	}

@@ -16,15 +16,16 @@ import (
 
 // A view shows the rows of a result: which columns, by which names and types.
 type view struct {
-	schema []plan.Column // of the encoded rows
-	show   []int
-	names  [][]byte                         // of the shown columns, as JSON with the colon
-	row    []batch.Vector                   // scratch: one decoded row
-	object func(v *view, dst []byte) []byte // appends the decoded row; nil: an object of the shown columns
+	schema   []plan.Column // of the encoded rows
+	show     []int
+	names    [][]byte                         // of the shown columns, as JSON with the colon
+	row      []batch.Vector                   // scratch: one decoded row
+	ordering int                              // how many of the columns an order may name
+	object   func(v *view, dst []byte) []byte // appends the decoded row; nil: an object of the shown columns
 }
 
 func newView(o plan.Operator, input []plan.Column) (view, error) {
-	v := view{schema: input, show: o.Result.Show, row: make([]batch.Vector, len(input))}
+	v := view{schema: input, show: o.Result.Show, row: make([]batch.Vector, len(input)), ordering: len(input)}
 	for i, k := range exec.Layout(input) {
 		v.row[i].Physical = k
 	}

@@ -186,7 +186,7 @@ func newRejectsView() (view, error) {
 		show[i] = i
 	}
 	v, err := newView(plan.Operator{Result: &plan.ResultSpec{Show: show}}, columns)
-	v.object = (*view).appendReject
+	v.object, v.ordering = (*view).appendReject, len(columns)-1 // records may be long
 	return v, err
 }
 

@@ -174,7 +174,7 @@ func TestSieve(t *testing.T) {
 			}
 		}
 		located := rapid.Bool().Draw(t, "located")
-		make := func(only []int32) *batch.Batch {
+		build := func(only []int32) *batch.Batch {
 			b := rows(input, values...)
 			if b.Kinds = kinds; located {
 				b.Origin = origin
@@ -186,11 +186,11 @@ func TestSieve(t *testing.T) {
 		var want, got gatherer
 		var wanted, caught catcher
 		for _, r := range sel {
-			if err := sieving(t, project, &wanted).Process(make([]int32{r}), &want); err != nil {
+			if err := sieving(t, project, &wanted).Process(build([]int32{r}), &want); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := sieving(t, project, &caught).Process(make(sel), &got); err != nil {
+		if err := sieving(t, project, &caught).Process(build(sel), &got); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want.text, got.text); diff != "" {

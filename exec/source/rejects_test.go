@@ -80,7 +80,8 @@ func TestRejectedRecords(t *testing.T) {
 		},
 		{
 			"a quote that is never closed costs its line", "csv", "a,1\n\"b,2\nc,3\n",
-			"\"a\"|1\n\"c\"|3\n", []string{"4 |not a CSV record: a quote is not closed|\"b,2"},
+			"\"a\"|1\n\"c\"|3\n",
+			[]string{"4 |not a CSV record: a quote is not closed|\"b,2"},
 		},
 		{
 			"a whole record of many lines", "csv", "\"a\nb\",x\n,1\n\"c\nd\",2,3\ne,\n\"f\ng\",4\n",
