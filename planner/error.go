@@ -61,28 +61,24 @@ func (e *Error) Unwrap() error { return weir.ErrInvalid }
 // problems collects what is wrong with one text.
 type problems struct {
 	src  string
+	base int // where in src the text begins that nodes have their places in
 	list []Problem
 }
-
-// maxProblems bounds how many problems of one text are kept: nobody reads more.
-const maxProblems = 100
 
 // add records a problem at a node's place. Of several at one place only the first is
 // kept: the others follow from it.
 func (p *problems) add(at sql.Node, code Code, hint, format string, args ...any) {
-	if len(p.list) >= maxProblems {
-		return
-	}
+	from, to := p.base+at.Pos(), p.base+at.End()
 	for _, old := range p.list {
-		if old.Offset == at.Pos() {
+		if old.Offset == from {
 			return
 		}
 	}
-	line, column := sql.Locate(p.src, at.Pos())
+	line, column := sql.Locate(p.src, from)
 	p.list = append(p.list, Problem{
-		Line: line, Column: column, Offset: at.Pos(), Code: code,
+		Line: line, Column: column, Offset: from, Code: code,
 		Message: fmt.Sprintf(format, args...), Hint: hint,
-		Snippet: snippet(p.src, at.Pos(), at.End()),
+		Snippet: snippet(p.src, from, to),
 	})
 }
 
@@ -125,6 +121,13 @@ func snippet(src string, pos, end int) string {
 	carets := strings.Repeat("^", min(max(marked, 1), window))
 	return strings.TrimRight(before+after, "\r") + "\n" + pad + carets
 }
+
+// Suggest gives "did you mean x?" for the name that word was most likely meant to be, or
+// "" where none is near.
+func Suggest(word string, names []string) string { return suggestion(word, names) }
+
+// QuoteName writes a name as SQL takes it: in quotes where it needs them.
+func QuoteName(name string) string { return sql.QuoteName(name) }
 
 // suggestion gives "did you mean x?" or "".
 func suggestion(word string, candidates []string) string {

@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -20,8 +19,7 @@ import (
 //	shared    [source] ─forward─▶ [filter, sink] and ─forward─▶ [project, sink]
 //
 // Operators with nothing to do are left out. Without keys, everything goes to one subtask.
-// notes say what was made of the rewrites, for people.
-func lower(s *statement, maxParallelism int) (_ *plan.Graph, notes []string) {
+func lower(s *statement, maxParallelism int) *plan.Graph {
 	l := &lowering{names: namer{}, shared: sharedNodes(s), done: map[relation][]stream{}}
 	l.graph = plan.Graph{Version: plan.Version, MaxParallelism: maxParallelism, Edges: []plan.Edge{}, Bounded: true}
 	if mode := s.settings["on_row_error"]; mode != "fail" {
@@ -38,7 +36,7 @@ func lower(s *statement, maxParallelism int) (_ *plan.Graph, notes []string) {
 	if l.graph.OnRowError != "" {
 		l.rejects()
 	}
-	return &l.graph, l.notes
+	return &l.graph
 }
 
 // A lowering is the state of the phase.
@@ -48,13 +46,6 @@ type lowering struct {
 	names  namer
 	shared map[relation]bool
 	done   map[relation][]stream // of the shared nodes
-	notes  []string
-}
-
-func (l *lowering) note(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(l.notes, text) {
-		l.notes = append(l.notes, text)
-	}
 }
 
 // A stream is the rows at the end of a chain. A relation is one, or, a union, several

@@ -34,7 +34,7 @@ func parse(src string, found *problems) *program {
 		if len(script.Statements) == 0 {
 			message = "the script holds no statement"
 		} else if len(prog.sets) == 0 {
-			hint += "; POST /v1/sql runs CREATE alone, for the catalog"
+			hint += "; for the catalog, CREATE alone is run by weir sql or POST /v1/sql"
 		}
 		found.add(sql.Span{Start: end, Stop: end}, CodeQuery, hint, "%s", message)
 	}
@@ -71,7 +71,7 @@ func (prog *program) place(s sql.Statement, found *problems) {
 		}
 		prog.sets = append(prog.sets, s)
 	default:
-		found.add(head(s), CodeQuery, "POST /v1/sql runs it on the catalog", "%s is no part of a job", statementName(s))
+		found.add(head(s), CodeQuery, "weir sql or POST /v1/sql runs it on the catalog", "%s is no part of a job", statementName(s))
 	}
 }
 

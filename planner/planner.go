@@ -38,7 +38,6 @@ type Result struct {
 	// rewriting changed in it.
 	Logical   string
 	Rewritten []string
-	State     []StateUse // what operators keep
 }
 
 // A Table is the definition of a table or view.
@@ -62,7 +61,10 @@ type Table struct {
 // weir.ErrInvalid, says what is wrong with the script and where; any other error is
 // the catalog's.
 func Plan(text string, catalog Catalog, opts Options) (*Result, error) {
-	found := &problems{src: text}
+	return planScript(text, catalog, opts, &problems{src: text})
+}
+
+func planScript(text string, catalog Catalog, opts Options, found *problems) (*Result, error) {
 	st, result, err := bindScript(text, catalog, opts, found)
 	if err != nil {
 		return nil, err
@@ -76,10 +78,9 @@ func Plan(text string, catalog Catalog, opts Options) (*Result, error) {
 	}
 	identify(st)
 	result.Logical = explainTree(st)
-	rewritten, changed := rewrite(st, opts.Rewrites)
-	graph, lowered := lower(rewritten, groups)
-	result.Graph, result.Rewritten = graph, append(changed, lowered...)
-	result.describe(st)
+	var rewritten *statement
+	rewritten, result.Rewritten = rewrite(st, opts.Rewrites)
+	result.Graph = lower(rewritten, groups)
 	return result, nil
 }
 
@@ -168,7 +169,10 @@ func formatStatement(s sql.Statement) string {
 // will be part of, which may be nil; a view reads what that has. An *Error says what is
 // wrong. Options.CheckPath applies.
 func Define(text string, catalog Catalog, opts Options) (*Table, error) {
-	found := &problems{src: text}
+	return define(text, catalog, opts, &problems{src: text})
+}
+
+func define(text string, catalog Catalog, opts Options, found *problems) (*Table, error) {
 	ns, err := bindNames(&program{}, catalog, opts, "", found)
 	if err != nil {
 		return nil, err

@@ -93,6 +93,12 @@ func TestCluster(t *testing.T) {
 		t.Fatalf("%d rows at the savepoint, %d at the end", was, end)
 	}
 
+	// The job keeps the definition that it was planned with.
+	dropped := call[server.SQLAnswer](t, a, "POST", "/v1/sql", map[string]string{"sql": "DROP TABLE numbers; CREATE TABLE numbers (other STRING) WITH ('connector' = 'datagen')"}, 200)
+	if got := dropped.Results[0].Message; got != "table numbers dropped" {
+		t.Fatal(got)
+	}
+
 	// Back to the savepoint, at another parallelism; then nothing needs it any more.
 	call[server.Problem](t, a, "DELETE", "/v1/savepoints/end", nil, 409)
 	call[server.Job](t, a, "POST", "/v1/jobs/count/restore", map[string]any{"from": "savepoint:sp", "parallelism": 3}, 202)

@@ -172,6 +172,7 @@ func (s *Server) routes(e *echo.Echo) {
 	e.DELETE("/v1/savepoints/:name", s.deleteSavepoint)
 
 	e.POST("/v1/plan", s.plan)
+	e.POST("/v1/sql", s.runSQL)
 	e.POST("/v1/tables", s.createTable)
 	get("/v1/tables", s.listTables)
 	get("/v1/tables/:name", s.getTable)

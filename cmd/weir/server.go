@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -208,7 +209,14 @@ func createDemo(ctx context.Context, store *metastore.Store) error {
 	if err != nil {
 		return fmt.Errorf("demo table: %w", err)
 	}
-	if err := store.CreateTable(ctx, t); err != nil && !errors.Is(err, weir.ErrConflict) {
+	there, err := store.Tables(ctx)
+	if err != nil {
+		return fmt.Errorf("demo table: %w", err)
+	}
+	if slices.ContainsFunc(there, func(other weir.Table) bool { return strings.EqualFold(other.Name, t.Name) }) {
+		return nil
+	}
+	if err := store.ChangeTables(ctx, there, nil, []weir.Table{t}); err != nil && !errors.Is(err, weir.ErrConflict) {
 		return fmt.Errorf("demo table: %w", err)
 	}
 	return nil

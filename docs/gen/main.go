@@ -79,7 +79,7 @@ func signatures(f expr.Function) (calls, results []string) {
 		if f.Syntax == "" {
 			calls = append(calls, "`"+call(f, s)+"`")
 		}
-		results = append(results, result(s))
+		results = append(results, s.Gives())
 	}
 	return unique(calls), unique(results)
 }
@@ -115,27 +115,6 @@ func kind(k expr.Kind) string {
 		return name
 	}
 	return expr.Type{Kind: k}.String()
-}
-
-func result(s expr.Signature) string {
-	switch s.Rule {
-	case expr.Same:
-		if len(s.Params) > 0 && !slices.ContainsFunc(s.Params, func(p expr.Param) bool { return p.Kind == expr.Null }) {
-			for _, p := range s.Params {
-				if !p.Constant {
-					return kind(p.Kind)
-				}
-			}
-		}
-		return "the type of x"
-	case expr.Rounded:
-		return "DECIMAL(38, n)"
-	case expr.Whole:
-		return "DECIMAL(38, 0)"
-	case expr.Extracted:
-		return "BIGINT; DECIMAL(38, 6) for SECOND and EPOCH, DECIMAL(38, 3) for MILLISECOND"
-	}
-	return s.Result.String()
 }
 
 func aggregates() string {

@@ -9,29 +9,44 @@ import (
 )
 
 var catalogTests = map[string]func(*testing.T, suite){
-	"tables are found in any case": tables,
-	"events are numbered per job":  events,
-	"a lease has one holder":       leases,
+	"tables are found in any case, and changed together": tables,
+	"events are numbered per job":                        events,
+	"a lease has one holder":                             leases,
 }
 
 func tables(t *testing.T, s suite) {
+	seen := func() []weir.Table {
+		t.Helper()
+		all, err := s.Tables(t.Context())
+		ok(t, err)
+		return all
+	}
+	names := func() (list []string) {
+		for _, table := range seen() {
+			list = append(list, table.Name)
+		}
+		return list
+	}
 	want := weir.Table{Name: "Orders", SQL: "CREATE TABLE Orders (a INT)", Columns: json.RawMessage(`[{"name":"a","type":"INT"}]`), Connector: "datagen", CreatedAt: day}
-	ok(t, s.CreateTable(t.Context(), want))
-	fails(t, s.CreateTable(t.Context(), weir.Table{Name: "ORDERS"}), weir.ErrConflict)
+	ok(t, s.ChangeTables(t.Context(), nil, nil, []weir.Table{want}))
+	fails(t, s.ChangeTables(t.Context(), seen(), nil, []weir.Table{{Name: "ORDERS"}}), weir.ErrConflict)
 	got, err := s.TableByName(t.Context(), "orders")
 	ok(t, err)
 	equal(t, got, want)
-	ok(t, s.CreateTable(t.Context(), weir.Table{Name: "a_b", SQL: "x", CreatedAt: day}))
-	ok(t, s.CreateTable(t.Context(), weir.Table{Name: "aB", SQL: "x", CreatedAt: day}))
-	all, err := s.Tables(t.Context())
-	ok(t, err)
-	var list []string
-	for _, table := range all {
-		list = append(list, table.Name)
-	}
-	equal(t, list, []string{"a_b", "aB", "Orders"})
-	ok(t, s.DropTable(t.Context(), "ORDERS"))
-	fails(t, s.DropTable(t.Context(), "orders"), weir.ErrNotFound)
+	before := seen()
+	ok(t, s.ChangeTables(t.Context(), before, []string{"none"}, []weir.Table{{Name: "a_b", SQL: "x", CreatedAt: day}, {Name: "aB", SQL: "x", CreatedAt: day}}))
+	equal(t, names(), []string{"a_b", "aB", "Orders"})
+
+	// Made for another catalog: nothing happens.
+	fails(t, s.ChangeTables(t.Context(), before, []string{"orders"}, nil), weir.ErrConflict)
+	// One part fails: nothing happens.
+	fails(t, s.ChangeTables(t.Context(), seen(), []string{"orders"}, []weir.Table{{Name: "new", SQL: "x"}, {Name: "A_B"}}), weir.ErrConflict)
+	equal(t, names(), []string{"a_b", "aB", "Orders"})
+
+	// A table in the place of another one of its name.
+	ok(t, s.ChangeTables(t.Context(), seen(), []string{"ORDERS", "ab"}, []weir.Table{{Name: "orders", SQL: "y", CreatedAt: day}}))
+	equal(t, names(), []string{"a_b", "orders"})
+	ok(t, s.ChangeTables(t.Context(), seen(), []string{"Orders"}, nil))
 	_, err = s.TableByName(t.Context(), "orders")
 	fails(t, err, weir.ErrNotFound)
 }

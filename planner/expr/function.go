@@ -193,6 +193,28 @@ func each(r Rule, result Kind, before []Param, name string, kinds ...Kind) []Sig
 	return list
 }
 
+// Gives says in words what a call of a signature gives.
+func (s Signature) Gives() string {
+	switch s.Rule {
+	case Same:
+		if len(s.Params) > 0 && !slices.ContainsFunc(s.Params, func(p Param) bool { return p.Kind == Null }) {
+			for _, p := range s.Params {
+				if !p.Constant {
+					return kindName(p.Kind)
+				}
+			}
+		}
+		return "the type of x"
+	case Rounded:
+		return "DECIMAL(38, n)"
+	case Whole:
+		return "DECIMAL(38, 0)"
+	case Extracted:
+		return "BIGINT; DECIMAL(38, 6) for SECOND and EPOCH, DECIMAL(38, 3) for MILLISECOND"
+	}
+	return s.Result.String()
+}
+
 // Usage shows how a function is called.
 func (f *Function) Usage() string {
 	if f.Syntax != "" {

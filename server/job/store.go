@@ -89,12 +89,12 @@ type History interface {
 
 // Tables is the part of the metastore that keeps the catalog.
 type Tables interface {
-	// CreateTable inserts t; a name in use, whatever its case, is weir.ErrConflict.
-	CreateTable(ctx context.Context, t Table) error
 	// TableByName finds a table, whatever the case of name.
 	TableByName(ctx context.Context, name string) (Table, error)
 	// Tables lists the catalog by name.
 	Tables(ctx context.Context) ([]Table, error)
-	// DropTable removes a table; running jobs keep the definition they were planned with.
-	DropTable(ctx context.Context, name string) error
+	// ChangeTables takes tables out of the catalog, by name, and then puts tables into it:
+	// all of it or nothing. A catalog that is no longer as Tables gave it is
+	// weir.ErrConflict. Jobs keep the definitions that they were planned with.
+	ChangeTables(ctx context.Context, seen []Table, drop []string, create []Table) error
 }

@@ -410,6 +410,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sql": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a script on the catalog
+         * @description CREATE, DROP, SHOW, DESCRIBE and EXPLAIN. Each statement sees what those before it did; all of the script is carried out, or nothing.
+         */
+        post: operations["postV1Sql"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tables": {
         parameters: {
             query?: never;
@@ -417,10 +437,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the catalog's tables */
+        /** List the catalog's tables and views */
         get: operations["getV1Tables"];
         put?: never;
-        /** Add a table to the catalog */
+        /**
+         * Add a table or view to the catalog
+         * @description With IF NOT EXISTS, one of that name that is there already is answered with 200.
+         */
         post: operations["postV1Tables"];
         delete?: never;
         options?: never;
@@ -435,11 +458,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show a table of the catalog */
+        /** Show a table or view of the catalog */
         get: operations["getV1TablesName"];
         put?: never;
         post?: never;
-        /** Remove a table; jobs keep the definition they were planned with */
+        /**
+         * Remove a table or view
+         * @description Jobs keep the definitions they were planned with. What a view reads is refused: drop the view first.
+         */
         delete: operations["deleteV1TablesName"];
         options?: never;
         head?: never;
@@ -786,18 +812,12 @@ export interface components {
             chains: components["schemas"]["PlanChain"][];
             columns: components["schemas"]["ResultColumn"][];
             edges: components["schemas"]["PlanEdge"][];
-            /** @description the logical plan as the script says it, a node to a line */
-            logical: string;
-            /** @description what was changed in it */
-            rewritten: string[];
             /** @description what the script SETs */
             settings: {
                 [key: string]: string;
             };
-            /** @description what operators keep, in every checkpoint too */
-            state: components["schemas"]["PlanState"][];
             tables: string[];
-            /** @description all of it for people */
+            /** @description the graph for people */
             text: string;
             warnings: string[];
         };
@@ -809,8 +829,6 @@ export interface components {
         PlanEdge: {
             from: number;
             keys: string[];
-            /** @enum {string} */
-            kind: "hash" | "single" | "forward" | "rejects";
             to: number;
         };
         PlanOperator: {
@@ -821,20 +839,6 @@ export interface components {
         PlanRequest: {
             /** @example SELECT behavior, COUNT(*) AS n FROM user_behavior GROUP BY behavior */
             sql: string;
-        };
-        PlanState: {
-            /** @description about, in memory; strings count as 16 bytes */
-            bytes_per_entry: number;
-            /** @description the entries grow with an input that does not end */
-            endless: boolean;
-            /**
-             * @description what there is an entry for
-             * @example each behavior
-             */
-            entries: string;
-            /** @description the greatest number of entries; absent: as many as the input has */
-            most?: number;
-            operator: string;
         };
         Problem: {
             /** @example line 1, column 8: unknown column n (did you mean m?) */
@@ -911,6 +915,32 @@ export interface components {
             /** @description rows of the whole table */
             total: number;
         };
+        SQLAnswer: {
+            results: components["schemas"]["SQLResult"][];
+        };
+        SQLRequest: {
+            /**
+             * @description CREATE, DROP, SHOW, DESCRIBE and EXPLAIN, with semicolons between.
+             * @example CREATE VIEW buys AS SELECT * FROM user_behavior WHERE behavior = 'buy'; SHOW VIEWS
+             */
+            sql: string;
+        };
+        SQLResult: {
+            columns: components["schemas"]["ResultColumn"][];
+            /**
+             * @description of its first word in the script
+             * @example 1
+             */
+            line: number;
+            /** @example table numbers created */
+            message?: string;
+            /** @description objects of the columns */
+            rows: {
+                [key: string]: unknown;
+            }[];
+            /** @example SHOW TABLES */
+            statement: string;
+        };
         Savepoint: {
             /** @description its number among the job's checkpoints */
             checkpoint: number;
@@ -962,19 +992,36 @@ export interface components {
             name?: string;
         };
         Table: {
-            columns: components["schemas"]["ResultColumn"][];
-            connector: string;
+            columns: components["schemas"]["TableColumn"][];
+            /** @description of a table */
+            connector?: string;
             /** Format: date-time */
             created_at: string;
+            /**
+             * @example table
+             * @enum {string}
+             */
+            kind: "table" | "view";
             name: string;
             sql: string;
+        };
+        TableColumn: {
+            /**
+             * @description the expression that computes it from the others
+             * @example TO_TIMESTAMP_LTZ(t, 0)
+             */
+            computed?: string;
+            name: string;
+            not_null: boolean;
+            /** @example BIGINT */
+            type: string;
         };
         TableList: {
             tables: components["schemas"]["Table"][];
         };
         TableRequest: {
             /**
-             * @description One CREATE TABLE.
+             * @description One CREATE TABLE or CREATE VIEW.
              * @example CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen')
              */
             sql: string;
@@ -1989,6 +2036,40 @@ export interface operations {
             };
         };
     };
+    postV1Sql: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description the script */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SQLRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SQLAnswer"];
+                };
+            };
+            /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     getV1Tables: {
         parameters: {
             query?: never;
@@ -2032,6 +2113,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Table"];
+                };
+            };
             /** @description Created */
             201: {
                 headers: {
