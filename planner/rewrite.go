@@ -213,9 +213,22 @@ func (w *rewriting) finish(s *statement) {
 	})
 }
 
+// mostSketches bounds the sketches of a partial row, each of up to 16 KiB, so that the row
+// fits a frame.
+const mostSketches = 12
+
 // splits reports whether an aggregate can be computed in two phases.
 func (a *aggregate) splits() bool {
 	if f, ok := a.input.(*filter); ok && f.behind || changing(a.input) {
+		return false
+	}
+	sketches := 0
+	for _, c := range a.aggs {
+		if c.fn == expr.ApproxCountDistinct {
+			sketches++
+		}
+	}
+	if sketches > mostSketches {
 		return false
 	}
 	return !slices.ContainsFunc(a.aggs, func(c call) bool { return c.distinct && c.countsDistinct() })

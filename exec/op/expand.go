@@ -16,7 +16,7 @@ type expand struct {
 	pool   *batch.Pool
 }
 
-func openExpand(s exec.Setup) (*expand, error) {
+func openExpand(s exec.Setup) *expand {
 	spec := s.Operator.Expand
 	e := &expand{pool: batch.NewPool(exec.Layout(s.Operator.Schema), batch.Target)}
 	for _, set := range spec.Sets {
@@ -26,7 +26,7 @@ func openExpand(s exec.Setup) (*expand, error) {
 		}
 		e.hidden = append(e.hidden, hidden)
 	}
-	return e, nil
+	return e
 }
 
 // Process emits the batch once per set.

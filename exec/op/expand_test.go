@@ -2,6 +2,7 @@ package op_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"weir/exec/batch"
@@ -14,7 +15,7 @@ import (
 func rollup(changes, final bool) []plan.Operator {
 	integer := expr.Type{Kind: expr.Int}
 	input := []plan.Column{column("k", bigint), column("s", text), column("v", bigint)}
-	expanded := append(input[:3:3], column("$set", integer))
+	expanded := append(slices.Clone(input), column("$set", integer))
 	null := func(t expr.Type) *expr.Expr { return &expr.Expr{Op: expr.OpLiteral, Type: t} }
 	chain := []plan.Operator{{
 		ID: "expand", Name: "expand", Kind: plan.Expand, Schema: expanded,

@@ -52,15 +52,21 @@ func (a *globalAgg) setPart(acc *accumulator, slot int, part []byte) {
 	a.table.SetBlob(slot, a.blob)
 }
 
-// note puts a hash into a group's sketch. Most hashes change nothing, and cost a look.
+// note puts a hash into a group's sketch. Most hashes change nothing, and cost a look; most
+// of the others change a few bytes where they lie.
 func (a *globalAgg) note(acc *accumulator, slot int, hash uint64) {
-	s := sketch(partOf(a.table.Blob(slot), acc.part))
-	entry := entryOf(hash)
+	blob := a.table.Blob(slot)
+	s, entry := sketch(partOf(blob, acc.part)), entryOf(hash)
 	if s.holds(entry) {
 		return
 	}
-	a.part = append(a.part[:0], s...).put(entry)
-	a.setPart(acc, slot, a.part)
+	if at, bytes := s.patch(a.blob[:0], entry); len(bytes) > 0 {
+		a.table.PatchBlob(slot, partAt(blob, acc.part)+at, bytes)
+		a.blob = bytes
+	} else {
+		a.part = append(a.part[:0], s...).put(entry)
+		a.setPart(acc, slot, a.part)
+	}
 	a.table.Words(slot)[acc.word+1] = 1
 }
 

@@ -21,7 +21,7 @@ func Open(_ context.Context, s exec.Setup) (exec.Operator, error) {
 	case plan.GlobalAggregate:
 		return openGlobalAgg(s)
 	case plan.Expand:
-		return openExpand(s)
+		return openExpand(s), nil
 	case plan.Result:
 		return openResult(s)
 	case plan.Rejects:

@@ -19,6 +19,13 @@ func partOf(blob []byte, i int) []byte {
 	return nil
 }
 
+// partAt is where the i-th part of a blob begins, behind its length.
+func partAt(blob []byte, i int) int {
+	from := partsEnd(blob, i)
+	_, n := binary.Uvarint(blob[from:])
+	return from + n
+}
+
 // partsEnd is where the first n parts of a blob end.
 func partsEnd(blob []byte, n int) int {
 	end := 0

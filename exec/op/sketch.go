@@ -13,8 +13,9 @@ import (
 // Its bytes are state and travel between workers; they are frozen:
 //
 //	form  1 byte    none at all: no values
-//	1     sparse    4 bytes per place, big-endian, ascending: place<<6 | rank. The place is
-//	                the first 26 bits of a hash, the rank that of the bits behind it
+//	1     sparse    4 bytes per place, big-endian, ascending: place<<6 | rank; then zeros up
+//	                to a power of two. The place is the first 26 bits of a hash, the rank
+//	                that of the bits behind it
 //	2     dense     1 byte per register, the first 14 bits of a hash: the rank of the bits
 //	                behind these
 //
@@ -31,7 +32,8 @@ const (
 	formSparse   = 1
 	formDense    = 2
 	sparseEntry  = 4
-	sparseMost   = 2048 // places; one more, and the sketch is dense
+	sparseLeast  = 4    // entries that there is room for
+	sparseMost   = 1024 // places; one more, and the sketch is dense
 )
 
 // rankBehind is the rank of the bits of a hash behind the first ones.
@@ -57,8 +59,10 @@ func registerOf(entry uint32) (register int, rank byte) {
 
 // check refuses bytes that are no sketch.
 func (s sketch) check() error {
+	room := (len(s) - 1) / sparseEntry
 	switch {
-	case len(s) == 0, s[0] == formDense && len(s) == 1+registers, s[0] == formSparse && len(s)%sparseEntry == 1 && len(s) <= 1+sparseEntry*sparseMost:
+	case len(s) == 0, s[0] == formDense && len(s) == 1+registers,
+		s[0] == formSparse && len(s)%sparseEntry == 1 && room >= sparseLeast && room <= sparseMost && room&(room-1) == 0:
 		return nil
 	}
 	return fmt.Errorf("%d bytes that begin with %d are no sketch of this version", len(s), s[0])
@@ -66,17 +70,29 @@ func (s sketch) check() error {
 
 // find looks for the entry of the same place: where it is, or where it belongs.
 func (s sketch) find(entry uint32) (at int, ok bool) {
+	at = s.search(func(e uint32) bool { return e>>6 < entry>>6 })
+	if at == len(s) {
+		return at, false
+	}
+	e := s.entry(at)
+	return at, e != 0 && e>>6 == entry>>6
+}
+
+// end is where the entries of a sparse sketch end.
+func (s sketch) end() int { return s.search(func(uint32) bool { return true }) }
+
+// search finds where the entries end that before is true for.
+func (s sketch) search(before func(e uint32) bool) int {
 	low, high := 0, (len(s)-1)/sparseEntry
 	for low < high {
 		mid := (low + high) / 2
-		if s.entry(1+sparseEntry*mid)>>6 < entry>>6 {
+		if e := s.entry(1 + sparseEntry*mid); e != 0 && before(e) {
 			low = mid + 1
 		} else {
 			high = mid
 		}
 	}
-	at = 1 + sparseEntry*low
-	return at, at < len(s) && s.entry(at)>>6 == entry>>6
+	return 1 + sparseEntry*low
 }
 
 // entry reads the sparse entry at an offset.
@@ -106,17 +122,43 @@ func (s sketch) put(entry uint32) sketch {
 		return s
 	}
 	at, ok := s.find(entry)
-	switch {
-	case ok:
-		entry = max(entry, s.entry(at))
-	case len(s) == 1+sparseEntry*sparseMost:
-		return s.dense().put(entry)
-	default:
-		s = append(s, 0, 0, 0, 0)
-		copy(s[at+sparseEntry:], s[at:])
+	if ok {
+		binary.BigEndian.PutUint32(s[at:], max(entry, s.entry(at)))
+		return s
 	}
+	end := s.end()
+	if end == 1+sparseEntry*sparseMost {
+		return s.dense().put(entry)
+	}
+	if end == len(s) {
+		more := max(sparseEntry*sparseLeast, end-1)
+		s = slices.Grow(s, more)[:end+more]
+		clear(s[end:])
+	}
+	copy(s[at+sparseEntry:], s[at:end])
 	binary.BigEndian.PutUint32(s[at:], entry)
 	return s
+}
+
+// patch gives, in the memory of dst, the bytes that an entry which the sketch does not hold
+// changes from an offset on; none: it makes the sketch longer.
+func (s sketch) patch(dst []byte, entry uint32) (at int, bytes []byte) {
+	if len(s) == 0 {
+		return 0, nil
+	}
+	if s[0] == formDense {
+		register, rank := registerOf(entry)
+		return 1 + register, append(dst, rank)
+	}
+	at, ok := s.find(entry)
+	end := s.end()
+	switch dst = binary.BigEndian.AppendUint32(dst, entry); {
+	case ok:
+		return at, dst
+	case end == len(s):
+		return 0, nil
+	}
+	return at, append(dst, s[at:end]...)
 }
 
 // dense turns a sketch into a dense one.
@@ -128,7 +170,7 @@ func (s sketch) dense() sketch {
 	s = slices.Grow(s[:0], 1+registers)[:1+registers]
 	clear(s)
 	s[0] = formDense
-	for at := 1; at < len(old); at += sparseEntry {
+	for at := 1; at < len(old) && old.entry(at) != 0; at += sparseEntry {
 		s = s.put(old.entry(at))
 	}
 	return s
@@ -146,7 +188,7 @@ func (s sketch) merge(o sketch) (merged sketch, changed bool) {
 		}
 		return s, changed
 	}
-	for at := 1; at < len(o); at += sparseEntry {
+	for at := 1; at < len(o) && o.entry(at) != 0; at += sparseEntry {
 		if entry := o.entry(at); !s.holds(entry) {
 			s, changed = s.put(entry), true
 		}
@@ -157,8 +199,11 @@ func (s sketch) merge(o sketch) (merged sketch, changed bool) {
 // estimate gives about the number of distinct values: the number of places, or by Ertl's
 // estimator of the registers, which needs neither tables nor a change of method.
 func (s sketch) estimate() int64 {
-	if len(s) == 0 || s[0] == formSparse {
-		return int64(len(s) / sparseEntry)
+	if len(s) == 0 {
+		return 0
+	}
+	if s[0] == formSparse {
+		return int64(s.end() / sparseEntry)
 	}
 	const most = 64 - registerBits + 1
 	var counts [most + 1]float64 // registers by their content

@@ -43,7 +43,7 @@ func TestSketchGolden(t *testing.T) {
 			t.Errorf("%d values: estimate %d, want %d", test.n, got, test.want)
 		}
 	}
-	if got := hex.EncodeToString(sketchOf(hashed(0, 3))); got != "01975835c2e220a801e4d97141" {
+	if got := hex.EncodeToString(sketchOf(hashed(0, 3))); got != "01975835c2e220a801e4d9714100000000" {
 		t.Errorf("the bytes of three values: %s", got)
 	}
 }
@@ -70,7 +70,7 @@ func TestSketchError(t *testing.T) {
 func TestSketchMerge(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		hashes := hashed(0, rapid.SampledFrom([]int{0, 1, 50, 2000, 2300, 2400, 5000}).Draw(r, "values"))
+		hashes := hashed(0, rapid.SampledFrom([]int{0, 1, 50, 1000, 1024, 1025, 1300, 5000}).Draw(r, "values"))
 		whole := sketchOf(hashes)
 		parts := make([]sketch, rapid.IntRange(1, 4).Draw(r, "parts"))
 		seed := rapid.IntRange(1, 1000).Draw(r, "seed")
@@ -100,9 +100,31 @@ func TestSketchMerge(t *testing.T) {
 	})
 }
 
+// TestSketchPatch: a patch in place gives the same bytes as taking the entry in.
+func TestSketchPatch(t *testing.T) {
+	t.Parallel()
+	var s sketch
+	for _, h := range hashed(0, 4000) {
+		entry := entryOf(h)
+		if s.holds(entry) {
+			continue
+		}
+		want := slices.Clone(s).put(entry)
+		at, bytes := s.patch(nil, entry)
+		if len(bytes) == 0 && len(s) == len(want) {
+			t.Fatal("no patch, and the sketch got no longer")
+		}
+		got := slices.Clone(s)
+		if copy(got[at:], bytes); len(bytes) > 0 && !slices.Equal(got, want) {
+			t.Fatalf("patch of %d bytes at %d gives other bytes", len(bytes), at)
+		}
+		s = want
+	}
+}
+
 func TestSketchRefused(t *testing.T) {
 	t.Parallel()
-	for _, s := range []sketch{{3}, {formSparse, 1}, make(sketch, registers), slices.Concat(sketch{formDense}, make(sketch, registers+1))} {
+	for _, s := range []sketch{{3}, {formSparse, 1}, {formSparse}, slices.Concat(sketch{formSparse}, make(sketch, 3*sparseEntry)), make(sketch, registers), slices.Concat(sketch{formDense}, make(sketch, registers+1))} {
 		if s.check() == nil {
 			t.Errorf("%d bytes are a sketch", len(s))
 		}

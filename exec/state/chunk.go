@@ -38,15 +38,15 @@ type chunk struct {
 	generation uint64 // of the store when it was last made writable
 	records    []uint64
 	bytes      []byte
-	dead       int  // bytes that no record refers to any more
-	shared     bool // a cut may read bytes: append only
+	dead       int // bytes that no record refers to any more
+	frozen     int // a cut may read the bytes up to here: they are not written to
 }
 
 // clone copies a chunk for writing while cuts go on reading the old one. Its bytes are
-// not copied: both sides only ever append, each seeing its own length, and only the
-// newest copy is written to.
+// not copied: what was there is frozen, each side sees its own length, and only the newest
+// copy is written to.
 func (c *chunk) clone(generation uint64) *chunk {
-	return &chunk{generation: generation, records: slices.Clone(c.records), bytes: c.bytes, dead: c.dead, shared: true}
+	return &chunk{generation: generation, records: slices.Clone(c.records), bytes: c.bytes, dead: c.dead, frozen: len(c.bytes)}
 }
 
 // at returns the record of a slot, its index within the chunk.
@@ -85,6 +85,9 @@ func (c *chunk) add(v []byte) uint64 {
 	return uint64(from)<<32 | uint64(len(v))
 }
 
+// writable reports whether the bytes at a reference may be written to.
+func (c *chunk) writable(ref uint64) bool { return int(ref>>32) >= c.frozen }
+
 // drop counts the bytes at a reference as dead.
 func (c *chunk) drop(ref uint64) { c.dead += int(ref & (1<<32 - 1)) }
 
@@ -97,7 +100,7 @@ func (c *chunk) tidy(l recordLayout) {
 		return
 	}
 	old := chunk{bytes: c.bytes}
-	c.bytes, c.dead, c.shared = make([]byte, 0, len(old.bytes)-c.dead+deadBytes), 0, false
+	c.bytes, c.dead, c.frozen = make([]byte, 0, len(old.bytes)-c.dead+deadBytes), 0, 0
 	for i := range len(c.records) / l.stride {
 		r := c.at(l, i)
 		if r.free() {

@@ -74,6 +74,10 @@ func step(t *rapid.T, table *Table, m model) {
 		if rapid.Bool().Draw(t, "set blob") {
 			v.blob = rapid.StringN(0, 900, 900).Draw(t, "blob")
 			table.SetBlob(slot, []byte(v.blob))
+		} else if len(v.blob) > 0 && rapid.Bool().Draw(t, "patch blob") {
+			at := rapid.IntRange(0, len(v.blob)-1).Draw(t, "at")
+			table.PatchBlob(slot, at, []byte("!"))
+			v.blob = v.blob[:at] + "!" + v.blob[at+1:]
 		}
 		m[key] = v
 	}

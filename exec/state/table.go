@@ -157,7 +157,7 @@ func (t *Table) own(slot int) *chunk {
 func (t *Table) claim(i int) *chunk {
 	c := t.chunks[i]
 	if t.store.open.Load() == 0 { // nobody reads it: every cut was released before
-		c.generation, c.shared = t.store.generation, false
+		c.generation, c.frozen = t.store.generation, 0
 		return c
 	}
 	c = c.clone(t.store.generation)
@@ -196,7 +196,7 @@ func (t *Table) SetBlob(slot int, v []byte) {
 	}
 	c := t.own(slot)
 	r := c.at(t.rec, slot&chunkMask)
-	if old := c.text(r[3]); !c.shared && len(v) <= len(old) && len(v) > 0 {
+	if old := c.text(r[3]); c.writable(r[3]) && len(v) <= len(old) && len(v) > 0 {
 		c.dead += len(old) - len(v)
 		copy(old, v)
 		r[3] = r[3]>>32<<32 | uint64(len(v))
@@ -206,6 +206,18 @@ func (t *Table) SetBlob(slot int, v []byte) {
 	r[3] = 0
 	c.tidy(t.rec)
 	r[3] = c.add(v)
+}
+
+// PatchBlob overwrites the bytes from at on of an entry's blob, which stays as long as it is.
+func (t *Table) PatchBlob(slot, at int, v []byte) {
+	c := t.own(slot)
+	r := c.at(t.rec, slot&chunkMask)
+	if !c.writable(r[3]) {
+		c.drop(r[3])
+		r[3] = c.add(c.text(r[3]))
+		c.tidy(t.rec)
+	}
+	copy(c.text(r[3])[at:], v)
 }
 
 // Delete removes an entry; its slot may be given to another one.

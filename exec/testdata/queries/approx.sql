@@ -1,0 +1,4 @@
+-- Sketches of few and of many values, merged.
+CREATE TABLE g (i BIGINT, s STRING, v BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '9000',
+  'fields.i.kind' = 'sequence', 'fields.i.start' = '0', 'fields.s.kind' = 'random', 'fields.s.values' = 'x,y,z', 'fields.v.kind' = 'random', 'fields.v.min' = '-50', 'fields.v.max' = '50');
+SELECT v > 40 AS p, APPROX_COUNT_DISTINCT(i) AS a, APPROX_COUNT_DISTINCT(s) AS b FROM g GROUP BY v > 40;
