@@ -65,9 +65,15 @@ type problems struct {
 	list []Problem
 }
 
+// maxProblems bounds how many problems of one text are kept: nobody reads more.
+const maxProblems = 100
+
 // add records a problem at a node's place. Of several at one place only the first is
 // kept: the others follow from it.
 func (p *problems) add(at sql.Node, code Code, hint, format string, args ...any) {
+	if len(p.list) >= maxProblems {
+		return
+	}
 	from, to := p.base+at.Pos(), p.base+at.End()
 	for _, old := range p.list {
 		if old.Offset == from {

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,7 +20,8 @@ import (
 //	shared    [source] ─forward─▶ [filter, sink] and ─forward─▶ [project, sink]
 //
 // Operators with nothing to do are left out. Without keys, everything goes to one subtask.
-func lower(s *statement, maxParallelism int) *plan.Graph {
+// notes say what was made of the rewrites, for people.
+func lower(s *statement, maxParallelism int) (_ *plan.Graph, notes []string) {
 	l := &lowering{names: namer{}, shared: sharedNodes(s), done: map[relation][]stream{}}
 	l.graph = plan.Graph{Version: plan.Version, MaxParallelism: maxParallelism, Edges: []plan.Edge{}, Bounded: true}
 	if mode := s.settings["on_row_error"]; mode != "fail" {
@@ -36,7 +38,7 @@ func lower(s *statement, maxParallelism int) *plan.Graph {
 	if l.graph.OnRowError != "" {
 		l.rejects()
 	}
-	return &l.graph
+	return &l.graph, l.notes
 }
 
 // A lowering is the state of the phase.
@@ -46,6 +48,13 @@ type lowering struct {
 	names  namer
 	shared map[relation]bool
 	done   map[relation][]stream // of the shared nodes
+	notes  []string
+}
+
+func (l *lowering) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(l.notes, text) {
+		l.notes = append(l.notes, text)
+	}
 }
 
 // A stream is the rows at the end of a chain. A relation is one, or, a union, several

@@ -37,6 +37,7 @@ func (l *lowering) aggregate(a *aggregate) stream {
 			l.local(&in[i], spec, a.identity)
 		}
 		spec = merging(spec)
+		l.note("aggregated%s in two phases, before and behind the exchange", when(len(spec.Keys) > 0, " by "+keyNames(in[0].schema[:len(spec.Keys)])))
 		out = l.exchange(in, upTo(len(spec.Keys)))
 	default:
 		out, spec.Raw = l.exchange(in, spec.Keys), true
@@ -133,13 +134,16 @@ func planColumnsOf(schema []plan.Column) []*expr.Expr {
 	return exprs
 }
 
+// setColumn is the name of the column that holds the number of a row's grouping set.
+const setColumn = "$set"
+
 // expand emits each row once for every grouping set.
 func (l *lowering) expand(s *stream, a *aggregate, keys []int) {
 	schema := slices.Clone(s.schema)
 	for _, k := range keys {
 		schema[k].NotNull = false
 	}
-	schema = append(schema, plan.Column{Name: "$set", Type: expr.Type{Kind: expr.Int}, NotNull: true})
+	schema = append(schema, plan.Column{Name: setColumn, Type: expr.Type{Kind: expr.Int}, NotNull: true})
 	spec := &plan.ExpandSpec{Keys: keys, Sets: make([][]int, len(a.sets))}
 	for i, set := range a.sets {
 		spec.Sets[i] = picked(keys, set)

@@ -112,7 +112,11 @@ func (p *project) carry(in relation, keys []int) relation {
 		if i < 0 {
 			i = len(c.exprs)
 			c.exprs = append(c.exprs, columnExpr(k, below[k].typ))
-			c.cols = append(c.cols, column{fmt.Sprintf("$key%d", n), below[k].typ, below[k].notNull})
+			name := fmt.Sprintf("$key%d", n)
+			if below[k].name == setColumn {
+				name = setColumn
+			}
+			c.cols = append(c.cols, column{name, below[k].typ, below[k].notNull})
 		}
 		keys[n] = i
 	}

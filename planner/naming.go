@@ -10,7 +10,7 @@ import (
 // name gives every output a name of its own: its alias; else the column's name; else
 // the function's; else _c and its position. Names that were not written give way.
 func (b *binder) name(q *bound) {
-	n, items, rows := &naming{b: b, q: q, taken: map[string]int{}}, q.items, q.rows
+	n, items, rows := &naming{b: b, q: q, taken: map[string]int{}, tried: map[string]int{}}, q.items, q.rows
 	q.items = nil // done
 	for i, it := range items {
 		if it.alias != nil {
@@ -50,6 +50,7 @@ type naming struct {
 	b     *binder
 	q     *bound
 	taken map[string]int // folded name → output
+	tried map[string]int // folded name → the last number behind it
 }
 
 // claim gives output i a name that was written; no other may have it.
@@ -66,11 +67,12 @@ func (n *naming) claim(i int, name string, at sql.Node) {
 // yield gives output i the name, or that with a number where it is taken.
 func (n *naming) yield(i int, name string) {
 	free := name
-	for k := 1; ; k++ {
+	for {
 		if _, clash := n.taken[folded(free)]; !clash {
 			break
 		}
-		free = name + "_" + strconv.Itoa(k)
+		n.tried[folded(name)]++
+		free = name + "_" + strconv.Itoa(n.tried[folded(name)])
 	}
 	n.taken[folded(free)] = i
 	n.q.outputs[i].name = free

@@ -38,6 +38,7 @@ type Result struct {
 	// rewriting changed in it.
 	Logical   string
 	Rewritten []string
+	State     []StateUse // what operators keep
 }
 
 // A Table is the definition of a table or view.
@@ -78,9 +79,10 @@ func planScript(text string, catalog Catalog, opts Options, found *problems) (*R
 	}
 	identify(st)
 	result.Logical = explainTree(st)
-	var rewritten *statement
-	rewritten, result.Rewritten = rewrite(st, opts.Rewrites)
-	result.Graph = lower(rewritten, groups)
+	rewritten, changed := rewrite(st, opts.Rewrites)
+	graph, lowered := lower(rewritten, groups)
+	result.Graph, result.Rewritten = graph, append(changed, lowered...)
+	result.describe(st)
 	return result, nil
 }
 

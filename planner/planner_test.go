@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"weir"
 	"weir/planner/plan"
@@ -42,6 +43,7 @@ func (m memoryCatalog) TableSQL(name string) (string, error) {
 //	bind             the query as bound
 //	rewrite          the query before and after; without=… leaves rewrites out
 //	lower [without]  the graph; ids prints the operators' ids too, json the graph itself
+//	explain          all that there is to say of the plan
 //	plan             settings, columns, tables and warnings
 //	define           a CREATE TABLE or CREATE VIEW: what it defines
 //	catalog          the statements of a script for the catalog
@@ -78,14 +80,17 @@ func runScript(t *testing.T, d *datadriven.TestData, catalog Catalog) string {
 			return showTree(q)
 		}
 		return showRewritten(q, opts.Rewrites)
-	case "lower", "plan":
+	case "lower", "plan", "explain":
 		result, err := Plan(d.Input, catalog, opts)
 		if err != nil {
 			return showProblems(err)
 		}
 		checkGraph(t, d, result.Graph)
-		if d.Cmd == "plan" {
+		switch d.Cmd {
+		case "plan":
 			return showResult(result)
+		case "explain":
+			return blankLines(result.Text())
 		}
 		return showGraph(t, d, result.Graph)
 	case "refuse":
@@ -110,6 +115,9 @@ func runScript(t *testing.T, d *datadriven.TestData, catalog Catalog) string {
 	d.Fatalf(t, "unknown command %s", d.Cmd)
 	return ""
 }
+
+// blankLines marks empty lines, at which an output ends in a script.
+func blankLines(text string) string { return strings.ReplaceAll(text, "\n\n", "\n.\n") }
 
 // showRewritten prints a statement before and after, and what was done.
 func showRewritten(bound *statement, without Rewrites) string {
@@ -240,7 +248,7 @@ func checkGraph(t *testing.T, d *datadriven.TestData, g *plan.Graph) {
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(g, &back); diff != "" {
+	if diff := cmp.Diff(g, &back, cmpopts.EquateEmpty()); diff != "" {
 		d.Fatalf(t, "the graph does not survive JSON:\n%s", diff)
 	}
 }

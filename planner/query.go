@@ -149,13 +149,11 @@ func (b *binder) values(v *sql.Values) *bound {
 // meet gives the type that expressions of one column take: STRING where all are bare
 // NULLs. It says which of them, found at a node, does not fit.
 func (b *binder) meet(list []*expr.Expr, at func(i int) sql.Node, what string) (expr.Type, bool) {
-	for n := 2; n <= len(list); n++ {
-		if _, x, y, ok := common(list[:n]); !ok {
-			b.found.add(at(n-1), CodeType, "bring both to one type, as with CAST(… AS STRING)", "%s is %s above and %s here", what, article(list[x]), article(list[y]))
-			return expr.Type{}, false
-		}
+	t, x, y, ok := common(list)
+	if !ok {
+		b.found.add(at(y), CodeType, "bring both to one type, as with CAST(… AS STRING)", "%s is %s above and %s here", what, article(list[x]), article(list[y]))
+		return t, false
 	}
-	t, _, _, _ := common(list)
 	s := &scope{found: b.found, zone: b.zone}
 	read := slices.Clone(list)
 	for i, e := range list {

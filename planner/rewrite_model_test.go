@@ -43,7 +43,7 @@ func TestRewritesKeepAnswers(t *testing.T) {
 			if got := answers(rewritten, data); got != plain {
 				t.Fatalf("%+v\nbound:\n%srewritten:\n%s\ngives:\n%s\nand not:\n%s", some, explainTree(bound), explainTree(rewritten), got, plain)
 			}
-			graph := lower(rewritten, 16)
+			graph, _ := lower(rewritten, 16)
 			if err := graph.Validate(); err != nil {
 				t.Fatalf("%v\n%s\n%s", err, explainTree(rewritten), Explain(graph))
 			}
@@ -155,7 +155,9 @@ func (g *treeMaker) integer(cols []column, depth int) *expr.Expr {
 		}
 		return intLiteral(int64(g.draw(3, "number")), integer())
 	}
-	node := func(op expr.Op, args ...*expr.Expr) *expr.Expr { return &expr.Expr{Op: op, Type: integer(), Args: args} }
+	node := func(op expr.Op, args ...*expr.Expr) *expr.Expr {
+		return &expr.Expr{Op: op, Type: integer(), Args: args}
+	}
 	sub := func() *expr.Expr { return g.integer(cols, depth-1) }
 	switch g.draw(4, "operation") {
 	case 0:

@@ -20,15 +20,27 @@ type PlanRequest struct {
 
 // A Plan is a script that can be a job.
 type Plan struct {
-	Text     string            `json:"text"` // the graph for people
-	Columns  []ResultColumn    `json:"columns"`
-	Bounded  bool              `json:"bounded"`
-	Tables   []string          `json:"tables"`
-	Settings map[string]string `json:"settings"` // what the script SETs
-	Warnings []string          `json:"warnings"`
-	Chains   []PlanChain       `json:"chains"`
-	Edges    []PlanEdge        `json:"edges"`
+	Text      string            `json:"text"` // all of it for people
+	Columns   []ResultColumn    `json:"columns"`
+	Bounded   bool              `json:"bounded"`
+	Tables    []string          `json:"tables"`
+	Settings  map[string]string `json:"settings"` // what the script SETs
+	Warnings  []string          `json:"warnings"`
+	Logical   string            `json:"logical"`   // the logical plan as the script says it, a node to a line
+	Rewritten []string          `json:"rewritten"` // what was changed in it
+	Chains    []PlanChain       `json:"chains"`
+	Edges     []PlanEdge        `json:"edges"`
+	State     []PlanState       `json:"state"` // what operators keep, in every checkpoint too
 } // @name Plan
+
+// A PlanState is state that an operator keeps.
+type PlanState struct {
+	Operator string `json:"operator"`
+	Entries  string `json:"entries" example:"each behavior"` // what there is an entry for
+	Bytes    int    `json:"bytes_per_entry"`                 // about, in memory; strings count as 16 bytes
+	Most     int    `json:"most,omitempty"`                  // the greatest number of entries; absent: as many as the input has
+	Endless  bool   `json:"endless"`                         // the entries grow with an input that does not end
+} // @name PlanState
 
 // A ResultColumn is a column and its SQL type.
 type ResultColumn struct {
@@ -49,10 +61,12 @@ type PlanOperator struct {
 	Kind string `json:"kind"`
 } // @name PlanOperator
 
-// A PlanEdge joins two chains, by index; rows go by the hash of keys, or all to one subtask.
+// A PlanEdge joins two chains, by index: rows go by the hash of keys, all to one subtask,
+// forward to the subtask of the same number, or are those that were rejected.
 type PlanEdge struct {
 	From int      `json:"from"`
 	To   int      `json:"to"`
+	Kind string   `json:"kind" enums:"hash,single,forward,rejects"`
 	Keys []string `json:"keys"`
 } // @name PlanEdge
 
@@ -96,13 +110,25 @@ func viewOperators(chain plan.Chain) []PlanOperator {
 func viewEdges(g *plan.Graph) []PlanEdge {
 	out := make([]PlanEdge, len(g.Edges))
 	for i, e := range g.Edges {
-		out[i] = PlanEdge{From: e.From, To: e.To, Keys: []string{}}
+		out[i] = PlanEdge{From: e.From, To: e.To, Kind: edgeKind(e), Keys: []string{}}
 		from := g.Chains[e.From].Operators
 		for _, k := range e.Keys {
 			out[i].Keys = append(out[i].Keys, from[len(from)-1].Schema[k].Name)
 		}
 	}
 	return out
+}
+
+func edgeKind(e plan.Edge) string {
+	switch {
+	case e.Forward:
+		return "forward"
+	case e.Rejects:
+		return "rejects"
+	case len(e.Keys) == 0:
+		return "single"
+	}
+	return "hash"
 }
 
 // plan checks and explains a script.
@@ -124,9 +150,13 @@ func (s *Server) plan(c echo.Context) error {
 		return err
 	}
 	v := Plan{
-		Text: planner.Explain(planned.Graph), Columns: viewColumns(planned.Columns), Bounded: planned.Graph.Bounded,
+		Text: planned.Text(), Columns: viewColumns(planned.Columns), Bounded: planned.Graph.Bounded,
 		Tables: []string{}, Settings: planned.Settings, Warnings: append([]string{}, planned.Warnings...),
-		Chains: []PlanChain{}, Edges: viewEdges(planned.Graph),
+		Logical: planned.Logical, Rewritten: append([]string{}, planned.Rewritten...),
+		Chains: []PlanChain{}, Edges: viewEdges(planned.Graph), State: []PlanState{},
+	}
+	for _, u := range planned.State {
+		v.State = append(v.State, PlanState{Operator: string(u.Operator), Entries: u.Entries, Bytes: u.Bytes, Most: u.Most, Endless: u.Endless})
 	}
 	for _, t := range planned.Tables {
 		v.Tables = append(v.Tables, t.Name)

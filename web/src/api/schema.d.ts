@@ -812,12 +812,18 @@ export interface components {
             chains: components["schemas"]["PlanChain"][];
             columns: components["schemas"]["ResultColumn"][];
             edges: components["schemas"]["PlanEdge"][];
+            /** @description the logical plan as the script says it, a node to a line */
+            logical: string;
+            /** @description what was changed in it */
+            rewritten: string[];
             /** @description what the script SETs */
             settings: {
                 [key: string]: string;
             };
+            /** @description what operators keep, in every checkpoint too */
+            state: components["schemas"]["PlanState"][];
             tables: string[];
-            /** @description the graph for people */
+            /** @description all of it for people */
             text: string;
             warnings: string[];
         };
@@ -829,6 +835,8 @@ export interface components {
         PlanEdge: {
             from: number;
             keys: string[];
+            /** @enum {string} */
+            kind: "hash" | "single" | "forward" | "rejects";
             to: number;
         };
         PlanOperator: {
@@ -839,6 +847,20 @@ export interface components {
         PlanRequest: {
             /** @example SELECT behavior, COUNT(*) AS n FROM user_behavior GROUP BY behavior */
             sql: string;
+        };
+        PlanState: {
+            /** @description about, in memory; strings count as 16 bytes */
+            bytes_per_entry: number;
+            /** @description the entries grow with an input that does not end */
+            endless: boolean;
+            /**
+             * @description what there is an entry for
+             * @example each behavior
+             */
+            entries: string;
+            /** @description the greatest number of entries; absent: as many as the input has */
+            most?: number;
+            operator: string;
         };
         Problem: {
             /** @example line 1, column 8: unknown column n (did you mean m?) */
