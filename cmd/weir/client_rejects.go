@@ -193,7 +193,7 @@ func (f *runFlags) sayRejects(ctx context.Context, c *client, job jobView, alone
 		w.say(printable(line))
 	}
 	if more := job.RowsRejected - int64(len(page.Rows)); more > 0 {
-		w.say(fmt.Sprintf("  and %s more; a job on a server (--server) keeps them", grouped(more)))
+		w.say(fmt.Sprintf("  and %s more; with --server the job can be asked for them afterwards", grouped(more)))
 	}
 	return nil
 }
