@@ -1,29 +1,17 @@
 package difftest
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"weir/checkpoint/blob"
-	"weir/exec"
-	"weir/exec/exectest"
-	"weir/exec/sink"
-	"weir/exec/source"
-	"weir/planner"
 	"weir/planner/expr"
 )
 
@@ -117,8 +105,11 @@ func normal(typ, v string, loose bool) string {
 			v = "0"
 		}
 	case "timestamptz":
-		v = strings.TrimSuffix(strings.TrimSuffix(v, "+00"), "Z")
-		fallthrough
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999-07", "2006-01-02 15:04:05.999999999-07:00", "2006-01-02 15:04:05.999999999-07:00:00"} {
+			if at, err := time.Parse(layout, v); err == nil {
+				return at.UTC().Format("2006-01-02 15:04:05.999999")
+			}
+		}
 	case "timestamp":
 		v = strings.Replace(v, "T", " ", 1)
 		if strings.Contains(v, ".") {
@@ -156,133 +147,4 @@ func microseconds(v string) string {
 		total += micros
 	}
 	return fmt.Sprint(total, " µs")
-}
-
-// weirRun plans and runs a script in a way, and gives its answer.
-type weirRun struct {
-	tb     testing.TB
-	dir    string
-	tables []*table
-}
-
-func (w *weirRun) script(q query) string {
-	var b strings.Builder
-	for _, t := range w.tables {
-		b.WriteString(t.weirTable(filepath.Join(w.dir, t.name)))
-	}
-	return b.String() + q.w
-}
-
-// write lays a table's rows into three files, so that a job has something to stop at.
-func (w *weirRun) write(t *table) error {
-	folder := filepath.Join(w.dir, t.name)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	n := len(t.rows)
-	for i, part := range []string{t.json(0, n/3), t.json(n/3, n/2), t.json(n/2, n)} {
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("part-%d.json", i)), []byte(part), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *weirRun) config(p *planner.Result, parallelism int, blobs blob.Store, from *exectest.Snapshot, stepper *exectest.Stepper) exectest.Config {
-	return exectest.Config{
-		Graph: p.Graph, Parallelism: parallelism, Blobs: blobs, From: from, Files: []string{w.dir}, Encode: parallelism > 1,
-		Openers: exec.Openers{Source: stepper.Open(source.Open), Sink: sink.Open},
-	}
-}
-
-// run gives the answer of a query: at parallelism 1 straight, at 2 with checkpoints
-// and killed after steps batches, then resumed at 3.
-func (w *weirRun) run(q query, steps int) (straight, resumed answer) {
-	p, err := planner.Plan(w.script(q), nil, planner.Options{MaxParallelism: 16})
-	if err != nil {
-		refused := answer{class: "refused", err: err.Error()}
-		return refused, refused
-	}
-	free := &exectest.Stepper{}
-	free.Allow(1 << 30)
-	straight = w.finish(q, p, w.config(p, 1, blob.NewMemory(), nil, free))
-	blobs, stepper := blob.NewMemory(), &exectest.Stepper{}
-	job := exectest.Start(w.tb, w.config(p, 2, blobs, nil, stepper))
-	var snapshot *exectest.Snapshot
-	for i := 0; i <= steps && err == nil; i++ {
-		stepper.Allow(min(i, 1))
-		snapshot, err = job.Checkpoint()
-	}
-	if err != nil {
-		failure, restart := job.Failure()
-		if failure == nil || restart {
-			w.tb.Fatalf("checkpoint: %v\n%s", err, w.script(q))
-		}
-		return straight, answer{class: "failed", err: failure.Message}
-	}
-	stepper.Allow(1)
-	job.Abandon()
-	c := w.config(p, 3, blobs, snapshot, free)
-	c.Attempt = 2
-	return straight, w.finish(q, p, c)
-}
-
-func (w *weirRun) finish(q query, p *planner.Result, c exectest.Config) answer {
-	job := exectest.Start(w.tb, c)
-	defer job.Abandon()
-	if _, err := job.Finish(); err != nil {
-		failure, restart := job.Failure()
-		if failure == nil || restart {
-			w.tb.Fatalf("finish: %v %+v\n%s", err, failure, w.script(q))
-		}
-		return answer{class: "failed", err: failure.Message}
-	}
-	page, err := job.Read(exec.Query{})
-	if err == nil {
-		err = job.Close()
-	}
-	if err != nil {
-		w.tb.Fatalf("read: %v", err)
-	}
-	a := answer{}
-	for _, col := range p.Columns {
-		a.types = append(a.types, weirTypeOf(col.Type))
-	}
-	for _, row := range page.Rows {
-		a.rows = append(a.rows, w.row(q, p, row.JSON))
-	}
-	slices.Sort(a.rows)
-	return a
-}
-
-// row normalises one row of JSON.
-func (w *weirRun) row(q query, p *planner.Result, data []byte) string {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	fields := map[string]any{}
-	if err := d.Decode(&fields); err != nil {
-		w.tb.Fatalf("row %s: %v", data, err)
-	}
-	var values []string
-	for i, col := range p.Columns {
-		v, ok := fields[col.Name]
-		switch {
-		case !ok:
-			values = append(values, "missing")
-			continue
-		case v == nil:
-			values = append(values, "NULL")
-			continue
-		}
-		text := fmt.Sprint(v)
-		if col.Type.Kind == expr.Bytes {
-			raw, err := base64.StdEncoding.DecodeString(text)
-			if err != nil {
-				w.tb.Fatalf("row %s: %v", data, err)
-			}
-			text = `\x` + hex.EncodeToString(raw)
-		}
-		values = append(values, normal(weirTypeOf(col.Type), text, i < len(q.outputs) && q.outputs[i].loose))
-	}
-	return strings.Join(values, " | ")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -155,13 +156,17 @@ type table struct {
 	name    string
 	columns []column
 	rows    [][]*string
+	// spoiled is a row whose first STRING is no UTF-8 in the file, and NULL in
+	// PostgreSQL, which cannot hold it; -1: none.
+	spoiled int
 }
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// newTable makes a table of one column of every kind, some of them twice.
-func newTable(r *rand.Rand, name string) *table {
-	t := &table{name: name}
+// newTable makes a table of one column of every kind, some of them twice. Zoned: no
+// moment is in another year by the zone's clock.
+func newTable(r *rand.Rand, name string, zoned bool) *table {
+	t := &table{name: name, spoiled: -1}
 	letters := [...]string{"b", "i", "l", "d", "m", "s", "y", "dt", "ts", "tz"}
 	for k := range columnKinds {
 		t.columns = append(t.columns, column{name: letters[k], kind: kind(k), tame: r.IntN(2) > 0})
@@ -177,7 +182,7 @@ func newTable(r *rand.Rand, name string) *table {
 		row := make([]*string, len(t.columns))
 		for i, c := range t.columns {
 			pool := c.kind.pool()
-			if c.tame {
+			if c.tame || zoned && c.kind >= date {
 				pool = c.kind.tame()
 			}
 			if r.IntN(6) > 0 {
@@ -187,7 +192,16 @@ func newTable(r *rand.Rand, name string) *table {
 		}
 		t.rows = append(t.rows, row)
 	}
+	if n > 0 && r.IntN(15) == 0 {
+		t.spoiled = r.IntN(n)
+		t.rows[t.spoiled][t.text()] = nil
+	}
 	return t
+}
+
+// text is the index of the first column of type STRING, whose name is s.
+func (t *table) text() int {
+	return slices.IndexFunc(t.columns, func(c column) bool { return c.kind == text })
 }
 
 // weirTable gives the CREATE TABLE over the folder with the rows.
@@ -231,6 +245,8 @@ func (t *table) json(from, to int) string {
 		var fields []string
 		for i, c := range t.columns {
 			switch {
+			case from+n == t.spoiled && i == t.text():
+				fields = append(fields, `"`+c.name+"\":\"a\xff\"")
 			case row[i] != nil:
 				fields = append(fields, `"`+c.name+`":`+c.kind.jsonOf(*row[i]))
 			case (n+i)%2 == 0:
