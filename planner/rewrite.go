@@ -166,21 +166,27 @@ func withExprs(r relation, f func(e *expr.Expr) *expr.Expr) relation {
 // apart, it is no choice: what is not needed is not computed.
 func (w *rewriting) fold(s *statement) {
 	w.transform(s, func(r relation) relation {
-		var names []string
-		if in := r.inputs(); len(in) == 1 {
-			names = columnNamesOf(in[0].columns())
-		}
 		_, isFilter := r.(*filter)
-		r = withExprs(r, func(e *expr.Expr) *expr.Expr {
+		inputs := r.inputs()
+		changed := false
+		folding := func(e *expr.Expr) *expr.Expr {
 			folded := fold(e)
-			if w.without.NoFold && slices.Equal(reads(folded), reads(e)) && !(isFilter && w.faults.fails(e, r.inputs()[0])) {
+			if equal(e, folded) || w.without.NoFold && slices.Equal(reads(folded), reads(e)) && !(isFilter && w.faults.fails(e, inputs[0])) {
 				return e
 			}
-			if from, to := e.SQL(names), folded.SQL(names); from != to {
+			var names []string
+			if len(inputs) > 0 {
+				names = columnNamesOf(inputs[0].columns())
+			}
+			if from, to := e.SQL(names), folded.SQL(names); from != to { // conversions do not show
 				w.note("%s computed: %s", from, to)
 			}
+			changed = true
 			return folded
-		})
+		}
+		if made := withExprs(r, folding); changed {
+			r = made
+		}
 		if f, ok := r.(*filter); ok && isBool(f.predicate, true) {
 			return f.input
 		}
