@@ -12,9 +12,12 @@
 // queries; scope.go, expression.go, arithmetic.go, conditional.go, cast.go, function.go,
 // text.go and aggregate.go those of expressions, with coerce.go (which types meet), read.go
 // and interval.go (literals), check.go (constant arguments) and refuse.go (what others
-// have). rewrite folds constants, merges projections, reads only the columns that
-// are needed, filters before the exchange and aggregates in two phases; each of these
-// can be switched off and changes no answer. lower lays the operators out in chains.
+// have). rewrite folds constants, moves filters down, merges projections, reads only the
+// columns that are needed, filters before the exchange and aggregates in two phases; each
+// of these can be switched off and changes no answer (rewrite_filter.go, rewrite_merge.go,
+// rewrite_columns.go; property.go knows what changes, ends or fails). lower lays the
+// operators out in chains (lower_aggregate.go, lower_target.go), with the ids of
+// identity.go. state.go, warn.go and explain_tree.go say what has become of a script.
 //
 // What FROM reads is bound where it is named: a view as often as it is read, a query of
 // WITH once; a table is read once however often it is named.
@@ -30,6 +33,9 @@
 //  4. Every bound expression has a type; both sides of an operation agree in it, by
 //     explicit conversions (planner/expr).
 //  5. Folding never takes a row error away and never makes one.
+//     Rewriting computes what may fail for the same rows, whatever is switched off: for
+//     those that the query needs it for, as PostgreSQL does; a filter comes before what a
+//     subquery computes, and what nobody reads is not computed.
 //  6. Operator ids are made from the tree as bound, before rewriting: kind, source table,
 //     normalised keys. The same script gives the same graph, byte for byte.
 //  7. A graph that changes rows never ends in a sink that only appends, unless its input
@@ -41,7 +47,8 @@
 // the Catalog are passed on.
 //
 // Testing: scripts under testdata/: bind (types and names), rewrite (before and after),
-// lower (graphs), refuse (text and place of every refusal). Properties over random
+// lower (graphs), explain (all that is said of a plan), refuse (text and place of every refusal). Properties over random
 // expressions: what is printed is bound alike, folding changes no value and no failure,
-// and all that is bound has kernels.
+// and all that is bound has kernels. Over random trees and rows, a model computes that
+// rewrites change no answer and no failure, and that every choice of them makes a valid graph.
 package planner

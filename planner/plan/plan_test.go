@@ -47,6 +47,7 @@ func TestValidate(t *testing.T) {
 		"reads 0 columns":        func(g *Graph) { g.Chains[0].Operators[0].Source.Read = nil },
 		"reads column 5 of 2":    func(g *Graph) { g.Chains[1].Operators[0].Aggregate.Aggregates[0].Arg = 5 },
 		"makes 1 columns":        func(g *Graph) { g.Chains[0].Operators[1].Aggregate.Aggregates = nil },
+		"from chain 5 of 2":      func(g *Graph) { g.Edges[0].From = 5 },
 		"rows of other columns": func(g *Graph) {
 			other := []Column{g.Chains[1].Operators[0].Schema[0], {Name: "n", Type: expr.Type{Kind: expr.Int}}}
 			g.Chains[1].Operators[0].Schema = other

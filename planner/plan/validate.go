@@ -14,6 +14,11 @@ func (g *Graph) Validate() error {
 	if g.Version != Version {
 		return fmt.Errorf("%w: plan of version %d, this build reads version %d", weir.ErrInvalid, g.Version, Version)
 	}
+	for n, e := range g.Edges {
+		if e.From < 0 || e.From >= len(g.Chains) {
+			return fmt.Errorf("%w: plan, edge %d comes from chain %d of %d", weir.ErrInvalid, n, e.From, len(g.Chains))
+		}
+	}
 	ids := map[weir.OperatorID]bool{}
 	inputs, rejects := make([]input, len(g.Chains)), make([]int, len(g.Chains))
 	for i, c := range g.Chains {
