@@ -249,33 +249,6 @@ func (c call) countsDistinct() bool {
 	return true
 }
 
-// finalGroups lets the groups below a sink that only appends be emitted once, at the
-// end: then nothing below it changes.
-func (w *rewriting) finalGroups(s *statement) {
-	done := map[relation]relation{}
-	var walk func(r relation) relation
-	walk = func(r relation) relation {
-		if known, ok := done[r]; ok {
-			return known
-		}
-		inputs := slices.Clone(r.inputs())
-		for i, in := range inputs {
-			inputs[i] = walk(in)
-		}
-		made := withInputs(r, inputs)
-		if a, ok := made.(*aggregate); ok && bounded(a) && changing(a) {
-			c := *a
-			c.final, made = true, &c
-		}
-		done[r] = made
-		return made
-	}
-	for i, t := range s.targets {
-		if t.sink != nil && !t.sink.takesChanges() {
-			s.targets[i].rel = walk(t.rel)
-		}
-	}
-}
 
 // filters tells on which side of the exchange filters run.
 func (w *rewriting) filters(s *statement) {
