@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"strings"
+	"testing"
 )
 
 // showTree prints a bound statement, a relation's inputs below it; what is read by
@@ -124,4 +125,19 @@ func showDefinition(t *Table) string {
 		fmt.Fprintf(&b, "column %s%s\n", columnsSQL(t.Columns[i:i+1]), when(t.Computed[i] != "", " AS "+t.Computed[i]))
 	}
 	return b.String()
+}
+
+// TestLongConstant: a constant is repeated for the rows of a batch, and so bounded.
+func TestLongConstant(t *testing.T) {
+	t.Parallel()
+	ask := func(n int) error {
+		_, err := Plan("SELECT '"+strings.Repeat("x", n)+"' AS x", nil, Options{})
+		return err
+	}
+	if err := ask(64 << 10); err != nil {
+		t.Errorf("64 KiB: %v", err)
+	}
+	if err := ask(64<<10 + 1); err == nil || !strings.Contains(err.Error(), "a constant text of 65537 bytes is too long") {
+		t.Errorf("more: %v", err)
+	}
 }

@@ -67,12 +67,19 @@ func (s *scope) exprs(nodes []sql.Expr) []*expr.Expr {
 	return list
 }
 
+// maxText bounds a constant: it is laid out for each row of a batch.
+const maxText = 64 << 10
+
 // literal binds the nodes that are constants.
 func (s *scope) literal(e sql.Expr) *expr.Expr {
 	switch e := e.(type) {
 	case *sql.NumberLit:
 		return s.number(e, e.Text)
 	case *sql.StringLit:
+		if len(e.Value) > maxText {
+			s.found.add(e, CodeUnsupported, "put it into a table, or make it of shorter ones", "a constant text of %d bytes is too long: at most 64 KiB", len(e.Value))
+			return nil
+		}
 		return stringLiteral(e.Value)
 	case *sql.BoolLit:
 		return boolLiteral(e.Value)

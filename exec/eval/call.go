@@ -190,7 +190,7 @@ func fill[T any](out *batch.Vector, to []T, rows []int32, f func(row int) (T, ve
 }
 
 // maxString is the longest string that a function makes.
-const maxString = 1 << 20
+const maxString = 256 << 10
 
 // write computes the rows of a vector of strings: f appends its string to dst. Rows that
 // are not computed, or NULL, are empty.
@@ -223,7 +223,7 @@ func write(out *batch.Vector, rows []int32, f func(dst []byte, row int) ([]byte,
 	return 0, ""
 }
 
-const tooLong verdict = "a string longer than 1 MiB"
+const tooLong verdict = "a string longer than 256 KiB"
 
 func checkLength(from, to int) verdict {
 	switch {

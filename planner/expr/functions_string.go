@@ -1,6 +1,6 @@
 package expr
 
-const tooLong = "a result longer than 1 MiB"
+const tooLong = "a result longer than 256 KiB"
 
 // conditions are the functions that choose among their arguments.
 func conditions() []Function {
