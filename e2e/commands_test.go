@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Wrong input and missing parts: one clear line, the right exit code, never a stack
@@ -110,6 +111,7 @@ func TestRunAlone(t *testing.T) {
 		{name: "the script's parallelism", sql: "SET 'parallelism' = '5';" + table("b.csv") + "SELECT COUNT(*) AS n FROM b", stdout: "n\n4\n", says: []string{"finished  4 rows in "}},
 		{name: "an option that is too small", sql: "SET 'checkpoint.timeout' = '0';" + table("b.csv") + "SELECT COUNT(*) AS n FROM b", code: 1, says: []string{"line 1, column 28: SET 'checkpoint.timeout'"}},
 		{name: "outside the roots", sql: table("/etc/passwd") + "SELECT COUNT(*) AS n FROM b", args: []string{"--files", "."}, code: 1, says: []string{"/etc/passwd", "--files"}},
+		{name: "a script for the catalog", sql: "SHOW TABLES", code: 1, says: []string{"line 1, column 1: SHOW TABLES is no part of a job", "hint: weir sql"}},
 		{name: "a missing file", sql: table("none.csv") + "SELECT COUNT(*) AS n FROM b", code: 1, says: []string{"none.csv"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -130,5 +132,41 @@ func TestRunAlone(t *testing.T) {
 				t.Errorf("a stack trace:\n%s", errs)
 			}
 		})
+	}
+}
+
+// weir sql makes what later jobs read; EXPLAIN runs nothing.
+func TestCatalogBySQL(t *testing.T) {
+	t.Parallel()
+	dir, address := t.TempDir(), freeAddress(t)
+	start(t, "up", dir, "up", "--data", filepath.Join(dir, "data"), "--listen", address)
+	script := "CREATE TABLE five (n BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '5', 'fields.n.kind' = 'sequence', 'fields.n.start' = '1');\n" +
+		"CREATE VIEW odd AS SELECT n FROM five WHERE n % 2 = 1;\nSHOW VIEWS; DESCRIBE odd"
+	until(t, 30*time.Second, "the server answers", func() bool {
+		_, _, code := weir(t, dir, "", "sql", "-e", "SHOW TABLES", "--server", address)
+		return code == 0
+	})
+	for _, c := range []struct {
+		stdin  string
+		args   []string
+		code   int
+		stdout string
+		says   string
+	}{
+		{script, []string{"sql", "-"}, 0, "table five created\nview odd created\n\nview  columns\nodd   n BIGINT\n\ncolumn  type    nullable  computed\nn       BIGINT  true      NULL\n", ""},
+		{"SELECT COUNT(*) AS c FROM odd", []string{"run", "-"}, 0, "c\n3\n", ""},
+		{script, []string{"sql", "-"}, 1, "", "line 1, column 14: table five exists already\n  CREATE TABLE five"},
+		{"DROP TABLE five", []string{"sql", "-"}, 1, "", "the view odd reads five"},
+		{"", []string{"table", "drop", "five"}, 1, "", "the view odd reads five"},
+		{"DROP TABLE five; DROP VIEW odd; SHOW TABLES", []string{"sql", "-"}, 0, "table five dropped\nview odd dropped\n\ntable  connector  format\n", ""},
+	} {
+		out, errs, code := weir(t, dir, c.stdin, append(c.args, "--server", address)...)
+		if code != c.code || out != c.stdout || !strings.Contains(errs, c.says) {
+			t.Errorf("%s %q: exit code %d\n%s%s", c.args, c.stdin, code, out, errs)
+		}
+	}
+	out, errs, code := weir(t, dir, "EXPLAIN SELECT COUNT(*) AS n FROM (VALUES (1)) AS t (x)", "run", "-")
+	if code != 0 || !strings.Contains(out, "source values() 1 row") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }

@@ -106,7 +106,7 @@ func (r *statementRun) statement(i int) (SQLResult, error) {
 		var planned *planner.Result
 		if planned, err = st.Plan(r, r.opts); err == nil {
 			out.text("plan")
-			out.row(planner.Explain(planned.Graph))
+			out.row(planned.Text())
 		}
 	default:
 		panic("server: statement of an unknown kind: " + string(st.Kind))

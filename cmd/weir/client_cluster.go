@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -13,7 +12,7 @@ import (
 
 func newTable() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "table", Short: "list, create and drop tables of the catalog", Args: usageArgs(cobra.NoArgs),
+		Use: "table", Short: "list, create and drop tables and views of the catalog", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newTableList(), newTableCreate(), newTableDrop())
@@ -23,17 +22,20 @@ func newTable() *cobra.Command {
 // A tableView is a table as the API shows it.
 type tableView struct {
 	Name      string `json:"name"`
-	Connector string `json:"connector"`
+	Kind      string `json:"kind"`
+	Connector string `json:"connector,omitempty"`
 	Columns   []struct {
-		Name string `json:"name"`
-		Type string `json:"type"`
+		Name     string `json:"name"`
+		Type     string `json:"type"`
+		NotNull  bool   `json:"not_null"`
+		Computed string `json:"computed,omitempty"`
 	} `json:"columns"`
 }
 
 func newTableList() *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
-		Use: "list", Short: "list the catalog's tables", Args: usageArgs(cobra.NoArgs),
+		Use: "list", Short: "list the catalog's tables and views", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -46,13 +48,13 @@ func newTableList() *cobra.Command {
 				return err
 			}
 			return f.show(cmd.OutOrStdout(), list.Tables, func(w io.Writer) error {
-				t := newTextTable("NAME", "CONNECTOR", "COLUMNS")
+				t := newTextTable("NAME", "KIND", "CONNECTOR", "COLUMNS")
 				for _, v := range list.Tables {
 					columns := make([]string, len(v.Columns))
 					for i, col := range v.Columns {
 						columns[i] = printable(col.Name) + " " + col.Type
 					}
-					t.add(printable(v.Name), v.Connector, strings.Join(columns, ", "))
+					t.add(printable(v.Name), v.Kind, v.Connector, strings.Join(columns, ", "))
 				}
 				return t.print(w)
 			})
@@ -65,7 +67,7 @@ func newTableList() *cobra.Command {
 func newTableCreate() *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
-		Use: "create FILE.sql|-", Short: "add a table: a CREATE TABLE statement", Args: usageArgs(cobra.ExactArgs(1)),
+		Use: "create FILE.sql|-", Short: "add a table or view: one CREATE TABLE or CREATE VIEW", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {
@@ -76,11 +78,7 @@ func newTableCreate() *cobra.Command {
 				return err
 			}
 			var v tableView
-			if err := c.do(cmd.Context(), "POST", "/v1/tables", map[string]string{"sql": sql}, &v); err != nil {
-				var p *problem
-				if errors.As(err, &p) {
-					p.sql = sql
-				}
+			if err := c.postSQL(cmd.Context(), "/v1/tables", sql, &v); err != nil {
 				return err
 			}
 			return f.show(cmd.OutOrStdout(), v, func(w io.Writer) error {
@@ -96,7 +94,7 @@ func newTableCreate() *cobra.Command {
 func newTableDrop() *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
-		Use: "drop TABLE", Short: "remove a table; running jobs keep their definition", Args: usageArgs(cobra.ExactArgs(1)),
+		Use: "drop TABLE", Short: "remove a table or view; running jobs keep its definition", Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.client()
 			if err != nil {

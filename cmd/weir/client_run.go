@@ -39,7 +39,8 @@ func newRun() *cobra.Command {
 		Use:   "run FILE.sql|-",
 		Short: "submit a query, follow its result, print it when bounded input ends",
 		Long: "Run submits a script and follows its job until it ends. Without --server it starts everything it needs\n" +
-			"in a temporary folder and stops it at the end. Ctrl-C stops a job on a server with a savepoint.",
+			"in a temporary folder and stops it at the end. Ctrl-C stops a job on a server with a savepoint.\n" +
+			"A script with EXPLAIN is planned, and its plan printed; weir sql runs what is for the catalog.",
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sql, err := readScript(cmd.InOrStdin(), args[0])
@@ -78,6 +79,9 @@ func (f *runFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	c, err := f.client()
 	if err != nil {
 		return err
+	}
+	if isExplain(f.SQL) {
+		return f.explain(ctx, c, stdout)
 	}
 	job, err := c.submit(ctx, f.submission)
 	if err != nil {

@@ -4,6 +4,7 @@
 //	weir server    a control plane of a cluster
 //	weir worker    a worker process
 //	weir run       submit a query and follow its result
+//	weir sql       run a script on the catalog
 //	weir job, checkpoint, savepoint, table, worker, migrate, version
 //
 // main.go wires the commands; up.go, server.go and worker.go build processes from

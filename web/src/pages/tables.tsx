@@ -6,6 +6,8 @@ import { Notice } from "../parts/notice";
 export function TablesPage() {
   const query = useQuery({ queryKey: ["tables"], queryFn: () => get<{ tables: Table[] }>("/v1/tables") });
   const list = query.data?.tables ?? [];
+  const views = list.filter((t) => t.kind === "view").length;
+  const tables = list.length - views;
   return (
     <>
       <div className="head">
@@ -16,7 +18,14 @@ export function TablesPage() {
           "Reading…"
         ) : (
           <>
-            <b>{list.length}</b> {list.length === 1 ? "table" : "tables"} that any query may name.
+            <b>{tables}</b> {tables === 1 ? "table" : "tables"}
+            {views > 0 && (
+              <>
+                {" "}
+                and <b>{views}</b> {views === 1 ? "view" : "views"}
+              </>
+            )}{" "}
+            that any query may name.
           </>
         )}
       </p>
@@ -33,7 +42,7 @@ export function TablesPage() {
           <div className="panel" key={t.name}>
             <header>
               <h2>{t.name}</h2>
-              <span>{t.connector}</span>
+              <span>{t.kind === "view" ? "view" : t.connector}</span>
             </header>
             <div className="body">
               <pre>{t.sql}</pre>
