@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -53,32 +54,82 @@ type query struct {
 	without planner.Rewrites
 }
 
-// testRewrites runs the query without each of the rewrites, and without all: the answer
-// stays what it is.
-func (q *query) testRewrites(t *testing.T) {
+// switches are the rewrites left out, one at a time and then all; with WEIR_LONG every
+// choice of them.
+func switches() []planner.Rewrites {
+	var list []planner.Rewrites
+	for bits := 1; bits < 1<<6; bits++ {
+		off := func(i int) bool { return bits>>i&1 == 1 }
+		if os.Getenv("WEIR_LONG") != "" || bits&(bits-1) == 0 || bits == 1<<6-1 {
+			list = append(list, planner.Rewrites{
+				NoFold: off(0), NoMerge: off(1), NoPushDown: off(2), NoReadColumns: off(3), NoFilterBelow: off(4), NoSplit: off(5),
+			})
+		}
+	}
+	return list
+}
+
+// testRewrites runs every plan that the query has without some of the rewrites: the answer
+// stays what it is. With WEIR_LONG each is stopped and resumed, too.
+func (q *query) testRewrites(t *testing.T, planned *site) {
 	t.Helper()
-	for name, without := range map[string]planner.Rewrites{
-		"fold": {NoFold: true}, "merge": {NoMerge: true}, "push down": {NoPushDown: true}, "read columns": {NoReadColumns: true},
-		"filter below": {NoFilterBelow: true}, "split": {NoSplit: true},
-		"any": {NoFold: true, NoMerge: true, NoPushDown: true, NoReadColumns: true, NoFilterBelow: true, NoSplit: true},
-	} {
+	seen := map[string]bool{encoded(t, planned.graph): true}
+	for _, without := range switches() {
 		plain := &query{script: q.script, golden: q.golden, without: without}
+		graph, err := plain.plan(planned.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := encoded(t, graph)
+		if seen[text] {
+			continue
+		}
+		seen[text] = true
 		s, err := plain.site(t)
 		if err != nil {
 			t.Fatal(err)
 		}
 		job := exectest.Start(t, s.config(2, nil, &exectest.Stepper{}, 1<<30))
-		got := s.finish(t, job)
-		if at := strings.Index(got, ": table "); at > 0 { // the name of the operator that fails is another one
-			want, err := os.ReadFile(q.golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			operator, _, _ := strings.Cut(string(want), ": table ")
-			got = operator + got[at:]
+		plain.check(t, fmt.Sprintf("with %+v", without), plain.moved(t, s.finish(t, job)))
+		if os.Getenv("WEIR_LONG") != "" {
+			plain.testResumed(t, 1)
 		}
-		plain.check(t, "without the rewrite: "+name, got)
 	}
+}
+
+func encoded(t *testing.T, g *plan.Graph) string {
+	t.Helper()
+	text, err := json.Marshal(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// moved gives a failure the golden's name of the operator that fails: without a rewrite it
+// is another one.
+func (q *query) moved(t *testing.T, got string) string {
+	t.Helper()
+	at := place(got)
+	if at < 0 || q.without == (planner.Rewrites{}) {
+		return got
+	}
+	want, err := os.ReadFile(q.golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(want[:max(place(string(want)), 0)]) + got[at:]
+}
+
+// place says where in a failure the operator's name ends and the table or column begins.
+func place(failure string) int {
+	if !strings.HasPrefix(failure, "failed: ") {
+		return -1
+	}
+	if at := strings.Index(failure, ": table "); at >= 0 {
+		return at
+	}
+	return strings.Index(failure, ": column ")
 }
 
 // A site is a folder with the script's input, its output, and its plan.
@@ -96,21 +147,27 @@ func (q *query) test(t *testing.T) {
 	}
 	job := exectest.Start(t, straight.config(1, nil, &exectest.Stepper{}, 1<<30))
 	q.check(t, "straight", straight.finish(t, job))
-	q.testRewrites(t)
+	q.testRewrites(t, straight)
 	for _, steps := range []int{0, 1, 5} {
-		s, err := q.site(t)
-		if err != nil {
-			t.Fatal(err)
-		}
-		snapshot, failed := s.stopped(t, steps)
-		if failed != "" {
-			q.check(t, fmt.Sprintf("within %d batches", steps), failed)
-			continue
-		}
-		c := s.config(3, snapshot, &exectest.Stepper{}, 1<<30)
-		c.Encode, c.Attempt = true, 2
-		q.check(t, fmt.Sprintf("resumed after %d batches", steps), s.finish(t, exectest.Start(t, c)))
+		q.testResumed(t, steps)
 	}
+}
+
+// testResumed stops the query at parallelism 2, after so many batches, and resumes it at 3.
+func (q *query) testResumed(t *testing.T, steps int) {
+	t.Helper()
+	s, err := q.site(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, failed := s.stopped(t, steps)
+	if failed != "" {
+		q.check(t, fmt.Sprintf("within %d batches, %+v", steps, q.without), q.moved(t, failed))
+		return
+	}
+	c := s.config(3, snapshot, &exectest.Stepper{}, 1<<30)
+	c.Encode, c.Attempt = true, 2
+	q.check(t, fmt.Sprintf("resumed after %d batches, %+v", steps, q.without), q.moved(t, s.finish(t, exectest.Start(t, c))))
 }
 
 // stopped runs the job at parallelism 2 with a checkpoint after every batch, and kills
@@ -216,7 +273,6 @@ func (q *query) site(t *testing.T) (*site, error) {
 	s := &site{dir: t.TempDir(), blobs: blob.NewMemory()}
 	var name string
 	files := map[string]string{}
-	policy := ""
 	for _, line := range strings.Split(q.script, "\n") {
 		if file, ok := strings.CutPrefix(line, "-- file "); ok {
 			name = file
@@ -225,8 +281,6 @@ func (q *query) site(t *testing.T) (*site, error) {
 			files[name] += text + "\n"
 		} else if text, ok := strings.CutPrefix(line, "--:"); ok {
 			files[name] += text
-		} else if word, ok := strings.CutPrefix(line, "-- on_row_error "); ok {
-			policy = word
 		}
 	}
 	for name, text := range files {
@@ -235,12 +289,20 @@ func (q *query) site(t *testing.T) (*site, error) {
 			t.Fatal(err)
 		}
 	}
-	p, err := planner.Plan(strings.ReplaceAll(q.script, "${dir}", s.dir), nil, planner.Options{MaxParallelism: 64, OnRowError: policy, Rewrites: q.without})
+	var err error
+	s.graph, err = q.plan(s.dir)
+	return s, err
+}
+
+// plan plans the script over the files in dir.
+func (q *query) plan(dir string) (*plan.Graph, error) {
+	_, policy, _ := strings.Cut(q.script, "\n-- on_row_error ")
+	policy, _, _ = strings.Cut(policy, "\n")
+	p, err := planner.Plan(strings.ReplaceAll(q.script, "${dir}", dir), nil, planner.Options{MaxParallelism: 64, OnRowError: policy, Rewrites: q.without})
 	if err != nil {
 		return nil, err
 	}
-	s.graph = p.Graph
-	return s, s.graph.Validate()
+	return p.Graph, p.Graph.Validate()
 }
 
 // check compares with the golden file; the flag -rewrite (of package datadriven) writes it.

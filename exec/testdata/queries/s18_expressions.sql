@@ -4,4 +4,5 @@
 --|10
 --|11
 CREATE TABLE s (x BIGINT) WITH ('connector' = 'filesystem', 'path' = '${dir}/s.csv', 'format' = 'csv');
-SELECT x - 1 AS p, x - 2 AS q, x = 10 AS x, count(*) AS n FROM s GROUP BY x - 1, x - 2, x = 10;
+SELECT x - 1 AS p, x - 2 AS q, CASE WHEN x = 10 THEN 'ten' ELSE 'no' END AS x, COUNT(*) AS n FROM s
+GROUP BY x - 1, x - 2, CASE WHEN x = 10 THEN 'ten' ELSE 'no' END;

@@ -1,0 +1,16 @@
+-- Common table expressions, one over another, and read twice.
+-- file t.csv
+--|1,a,10,true,0.5
+--|2,a,,false,1e150
+--|3,b,9223372036854775807,true,1e150
+--|4,b,9223372036854775807,true,-1e150
+--|5,,5,,
+--|6,,5,false,0
+--|7,c,-9223372036854775808,,Infinity
+--|8,c,-9223372036854775808,,1
+--|9,d,,true,-Infinity
+--|10,d,,true,Infinity
+--|11,a,10,true,NaN
+--|12,e,1,true,2
+CREATE TABLE t (id INT, k STRING, v BIGINT, b BOOLEAN, d DOUBLE) WITH ('connector' = 'filesystem', 'path' = '${dir}/t.csv', 'format' = 'csv');
+WITH g AS (SELECT k, COUNT(*) AS n FROM t GROUP BY k), h (size, groups) AS (SELECT n, COUNT(*) FROM g GROUP BY n) SELECT size, groups, 'h' AS f FROM h UNION ALL SELECT SUM(n), COUNT(*), 'g' FROM g UNION ALL SELECT MAX(size), SUM(groups), 'm' FROM h;
