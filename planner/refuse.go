@@ -25,7 +25,7 @@ var instead = map[string]string{
 	"DATEDIFF": "write d - e of two DATEs", "DATE_DIFF": "write d - e of two DATEs",
 	"TIMESTAMPDIFF": "write t - u, or EXTRACT(EPOCH FROM t - u) / 60 for minutes", "TIMESTAMPADD": "write ts + INTERVAL '1' HOUR", "AGE": "write t - u",
 	"DATE_BIN": "write TO_TIMESTAMP_LTZ of a rounded EXTRACT(EPOCH FROM ts), or FLOOR(ts TO HOUR)",
-	"YEAR":     fields, "QUARTER": fields, "MONTH": fields, "WEEK": fields, "DAYOFYEAR": fields, "DAYOFMONTH": "write EXTRACT(DAY FROM ts)", "DAYOFWEEK": fields, "DAY": fields, "HOUR": fields, "MINUTE": fields, "SECOND": fields,
+	"YEAR":     fields, "QUARTER": fields, "MONTH": fields, "WEEK": fields, "DAYOFYEAR": "write EXTRACT(DOY FROM ts)", "DAYOFMONTH": "write EXTRACT(DAY FROM ts)", "DAYOFWEEK": "write EXTRACT(DOW FROM ts) + 1: 1 is Sunday", "DAY": fields, "HOUR": fields, "MINUTE": fields, "SECOND": fields,
 	"CURRENT_TIME": "there is no type TIME: CURRENT_TIMESTAMP is the moment", "LOCALTIME": "there is no type TIME: LOCALTIMESTAMP is the moment", "CURRENT_ROW_TIMESTAMP": "write CURRENT_TIMESTAMP",
 	"CLOCK_TIMESTAMP": "write CURRENT_TIMESTAMP", "STATEMENT_TIMESTAMP": "write CURRENT_TIMESTAMP", "TRANSACTION_TIMESTAMP": "write CURRENT_TIMESTAMP", "CONVERT_TZ": "SET 'timezone' says by whose clock times are shown", "MAKE_DATE": "write CAST('2017-11-25' AS DATE)",
 	"MD5": "", "SHA1": "", "SHA224": "", "SHA256": "", "SHA384": "", "SHA512": "", "SHA2": "", "HASH_CODE": "", "CRC32": "", "ENCODE": "CAST(x AS STRING) shows BYTES as \\x…", "DECODE": "CAST('\\x00ff' AS BYTES) reads digits",
@@ -36,8 +36,12 @@ var instead = map[string]string{
 	"INITCAP": "", "OVERLAY": "write LEFT(x, n) || part || SUBSTRING(x, m)", "TRANSLATE": "write REPLACE", "ASCII": "", "CHR": "", "FORMAT": "write CONCAT or ||", "QUOTE_LITERAL": "", "STR_TO_MAP": "", "ELT": "write CASE",
 	"REGEXP": matches, "REGEXP_LIKE": matches, "REGEXP_MATCH": matches, "REGEXP_MATCHES": matches, "SIMILAR": matches, "REGEXP_COUNT": "", "REGEXP_INSTR": "", "REGEXP_SUBSTR": "write REGEXP_EXTRACT(x, pattern)", "PARSE_URL": "write REGEXP_EXTRACT",
 	"NVL": "write COALESCE(x, y)", "ISNULL": "write x IS NULL", "NVL2": "write CASE WHEN x IS NULL THEN z ELSE y END", "IIF": "write IF(condition, x, y)", "ZEROIFNULL": "write COALESCE(x, 0)", "TYPEOF": "", "PG_TYPEOF": "",
-	"LOG": "write LN(x), LOG10(x) or LN(x) / LN(base)", "LOG2": "write LN(x) / LN(2)", "CBRT": "write POWER(x, 1.0 / 3)", "DIV": "write x / y, which truncates for integers",
-	"SIN": "", "COS": "", "TAN": "", "ASIN": "", "ACOS": "", "ATAN": "", "ATAN2": "", "SINH": "", "COSH": "", "TANH": "", "COT": "", "DEGREES": "write x * 180 / PI", "RADIANS": "write x * PI / 180", "PI": "write 3.141592653589793", "E": "write EXP(1)",
+	"LOG": "write LN(x), LOG10(x) or LN(x) / LN(base)", "LOG2": "write LN(x) / LN(2)", "CBRT": "write SIGN(x) * POWER(ABS(x), 1.0 / 3)", "DIV": "write x / y, which truncates for integers",
+	"SIN": "", "COS": "", "TAN": "", "ASIN": "", "ACOS": "", "ATAN": "", "ATAN2": "", "SINH": "", "COSH": "", "TANH": "", "COT": "", "DEGREES": "write x * 180 / 3.141592653589793", "RADIANS": "write x * 3.141592653589793 / 180", "PI": "write 3.141592653589793", "E": "write EXP(1)",
+	"LEN": "write CHAR_LENGTH(x)", "UCASE": "write UPPER(x)", "LCASE": "write LOWER(x)", "MID": "write SUBSTRING(x, from, length)", "CHAR": "", "SPACE": "write REPEAT(' ', n)",
+	"CONTAINS": "write POSITION(part IN text) > 0", "ENDSWITH": "write RIGHT(text, CHAR_LENGTH(part)) = part", "ENDS_WITH": "write RIGHT(text, CHAR_LENGTH(part)) = part", "REGEXP_SPLIT_TO_ARRAY": "write SPLIT_INDEX(x, delimiter, n)",
+	"COUNT_IF": "write COUNT(*) FILTER (WHERE condition)", "COUNTIF": "write COUNT(*) FILTER (WHERE condition)", "SUM_IF": "write SUM(x) FILTER (WHERE condition)", "SUMIF": "write SUM(x) FILTER (WHERE condition)", "JSON_AGG": "", "JSONB_AGG": "", "ARBITRARY": "write MIN(x)", "GROUP_ID": "",
+	"GETDATE": "write CURRENT_TIMESTAMP", "SYSDATE": "write CURRENT_TIMESTAMP", "STRFTIME": "write DATE_FORMAT(ts, 'yyyy-MM-dd')", "SOURCE_WATERMARK": "", "IS_DIGIT": "write REGEXP_EXTRACT(x, '^[0-9]+$') IS NOT NULL", "IS_ALPHA": "write REGEXP_EXTRACT(x, '^[a-zA-Z]+$') IS NOT NULL",
 	"CARDINALITY": "", "ELEMENT": "", "UNNEST": "", "GENERATE_SERIES": "a table with connector 'datagen' makes rows", "ARRAY": "", "MAP": "", "ROW": "",
 }
 

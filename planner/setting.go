@@ -133,7 +133,29 @@ func refuseSetting(s *sql.Set, found *problems) {
 			all = append(all, known.alias)
 		}
 	}
+	if hint := insteadOfSetting(name); hint != "" && suggestion(name, all) == "" {
+		found.add(s.Key, CodeOption, hint, "there is no option '%s'", name)
+		return
+	}
 	found.add(s.Key, CodeOption, hints(suggestion(name, all), "the options are "+strings.Join(names, ", ")), "there is no option '%s'", name)
+}
+
+// insteadOfSetting tells what becomes of an option that Flink has.
+func insteadOfSetting(name string) string {
+	prefix, _, _ := strings.Cut(name, ".")
+	switch {
+	case name == "execution.runtime-mode":
+		return "leave it out: a job over bounded input ends by itself"
+	case name == "table.exec.state.ttl":
+		return "leave it out: state is kept; EXPLAIN tells how much, and warns where it grows without end"
+	case name == "pipeline.name":
+		return "the job's name is given with the job: weir run --name, or name in its JSON"
+	case prefix == "sql-client":
+		return "leave it out: weir run prints the result, and with --changes its changes"
+	case prefix == "table" || prefix == "pipeline" || prefix == "state" || prefix == "execution" && !strings.HasPrefix(name, "execution.checkpointing.") || prefix == "taskmanager" || prefix == "jobmanager":
+		return "leave it out: it is Flink's, and there is nothing like it here"
+	}
+	return ""
 }
 
 // readDuration reads "1 s", "500ms", "1 min" and what Go writes ("1m30s") into Go's

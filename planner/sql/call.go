@@ -31,8 +31,10 @@ func (p *parser) call() Expr {
 
 func (p *parser) refuseCall(t token) {
 	switch t.upper {
-	case "CONVERT", "SAFE_CAST":
-		p.unsupported(t.upper+" is", "write CAST(x AS type)")
+	case "CONVERT":
+		p.unsupported("CONVERT is", "write CAST(x AS type)")
+	case "SAFE_CAST":
+		p.unsupported("SAFE_CAST is", "write TRY_CAST(x AS type)")
 	case "OVERLAY":
 		p.unsupported("OVERLAY is", "write SUBSTRING(…) || y || SUBSTRING(…)")
 	case "ROW", "MULTISET":

@@ -132,10 +132,10 @@ func (p *parser) refuseClause(t token) {
 		}
 	case "ON":
 		if p.peek(1).isWord("CONFLICT") {
-			p.unsupported("ON CONFLICT is", "a sink with a PRIMARY KEY keeps the last row of each key")
+			p.unsupported("ON CONFLICT is", "of a key's rows GROUP BY makes one: MIN and MAX choose")
 		}
 	case "RETURNING":
-		p.unsupported("RETURNING is", "")
+		p.unsupported("RETURNING is", "leave it out: a job with INSERT has no result")
 	}
 }
 

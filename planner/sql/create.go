@@ -12,11 +12,27 @@ func (p *parser) create(start int) Statement {
 		p.expected("TABLE or VIEW")
 		return nil
 	}
+	p.refuseKind(t)
+	p.note()
+	for p.isWord("TEMPORARY") || p.isWord("TEMP") || p.isWord("OR") || p.isWord("REPLACE") || p.isWord("MATERIALIZED") {
+		p.advance() // what is defined is read, so that its name is known
+	}
+	switch {
+	case p.word("TABLE"):
+		return p.createTable(start)
+	case p.word("VIEW"):
+		return p.createView(start)
+	}
+	return nil
+}
+
+// refuseKind refuses, by name, what CREATE makes elsewhere, or in another way.
+func (p *parser) refuseKind(t token) {
 	switch t.upper {
 	case "TEMPORARY", "TEMP":
 		p.unsupported("CREATE "+t.upper+" is", "a table or view of a script already lives no longer than its job")
 	case "OR":
-		p.unsupported("CREATE OR REPLACE is", "DROP it first: running jobs keep the definition that they were planned with")
+		p.unsupported("CREATE OR REPLACE is", "leave it out: a script's own definition comes before the catalog's; in the catalog, DROP the old one first")
 	case "MATERIALIZED":
 		p.unsupported("CREATE MATERIALIZED VIEW is", "a job's SELECT is one: its result is kept and served")
 	case "SOURCE", "SINK", "STREAM":
@@ -26,7 +42,6 @@ func (p *parser) create(start int) Statement {
 	default:
 		p.expectedOneOf("TABLE", "VIEW")
 	}
-	return nil
 }
 
 func (p *parser) createView(start int) *CreateView {
@@ -52,8 +67,14 @@ const insteadOfTableAs = "write CREATE TABLE with its columns and INSERT INTO �
 func (p *parser) createTable(start int) *CreateTable {
 	c := &CreateTable{IfNotExists: p.condition("IF", "NOT", "EXISTS"), Name: p.name("the table's name")}
 	p.refuseQualified("a table")
-	if p.isWord("AS") {
+	if p.isWord("AS") || p.isWord("WITH") && p.hasAhead("AS") {
 		p.unsupported("CREATE TABLE … AS SELECT is", insteadOfTableAs)
+	}
+	if p.isWord("WITH") {
+		p.expectedHint("'('", "a table has its columns before WITH: CREATE TABLE name (column type, …) WITH (…)")
+	}
+	if p.isWord("LIKE") {
+		p.unsupported("CREATE TABLE … LIKE is", "write the columns out")
 	}
 	p.parenthesised(func() { p.tableElement(c) })
 	p.tableClauses()
@@ -72,13 +93,23 @@ func (p *parser) createTable(start int) *CreateTable {
 	return c
 }
 
+// hasAhead reports whether the word stands in what is left of the statement.
+func (p *parser) hasAhead(upper string) bool {
+	for _, t := range p.tokens[p.at:] {
+		if t.isSymbol(";") || t.isWord(upper) {
+			return t.isWord(upper)
+		}
+	}
+	return false
+}
+
 // tableClauses refuses what may stand between the columns and WITH.
 func (p *parser) tableClauses() {
 	switch {
 	case p.isWord("PARTITIONED"):
-		p.unsupported("PARTITIONED BY is", "")
+		p.unsupported("PARTITIONED BY is", "leave it out: a reader divides its files, a writer its rows by itself")
 	case p.isWord("DISTRIBUTED"):
-		p.unsupported("DISTRIBUTED BY is", "")
+		p.unsupported("DISTRIBUTED BY is", "leave it out: rows are divided by the keys of GROUP BY")
 	case p.isWord("COMMENT"):
 		p.unsupported("COMMENT is", "use a comment: -- …")
 	}
@@ -188,8 +219,18 @@ func (p *parser) columnConstraint(c *CreateTable, col *Column) bool {
 	switch t.upper {
 	case "DEFAULT":
 		p.unsupported("DEFAULT of a column is", "write COALESCE(column, value) where it is read")
-	case "METADATA", "GENERATED", "UNIQUE", "CHECK", "REFERENCES", "COLLATE", "CONSTRAINT":
-		p.unsupported(t.upper+" of a column is", "")
+	case "METADATA":
+		p.unsupported("METADATA of a column is", "leave the column out: no connector has any yet")
+	case "GENERATED":
+		p.unsupported("GENERATED of a column is", "write a computed column: name AS expression")
+	case "CHECK":
+		p.unsupported("CHECK of a column is", "leave it out, and choose the rows with WHERE")
+	case "UNIQUE", "REFERENCES":
+		p.unsupported(t.upper+" of a column is", "leave it out: it would not be checked")
+	case "COLLATE":
+		p.unsupported("COLLATE of a column is", "leave it out: strings compare by their bytes")
+	case "CONSTRAINT":
+		p.unsupported("CONSTRAINT of a column is", "")
 	case "COMMENT":
 		p.unsupported("COMMENT is", "use a comment: -- …")
 	}

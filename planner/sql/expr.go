@@ -243,7 +243,7 @@ func (p *parser) refuseInfix(t token) {
 		}
 	case "AT":
 		if next.upper == "TIME" {
-			p.unsupported("AT TIME ZONE is", "times are UTC; add what another zone is ahead: ts + INTERVAL '2' HOUR")
+			p.unsupported("AT TIME ZONE is", "SET 'timezone' = 'Europe/Berlin' gives a script its zone; CAST(ts AS TIMESTAMP) is then the clock there")
 		}
 	case "COLLATE":
 		p.unsupported("COLLATE is", "strings compare by their bytes")
@@ -262,11 +262,15 @@ func (p *parser) refuseSymbol(t token) {
 		return
 	case "^":
 		hint = "write POWER(x, y)"
-	case "->":
+	case "->", "->>", "#>", "#>>":
 		hint = "write JSON_VALUE(x, '$.path')"
-	case "~":
+	case "~", "!~", "~*", "!~*", "~~", "!~~":
 		hint = "write x LIKE 'a%', or REGEXP_EXTRACT(x, '…') IS NOT NULL"
-	case "&", "|", "[":
+	case "<=>":
+		hint = "write x IS NOT DISTINCT FROM y"
+	case "[":
+		hint = "there are no arrays: keep JSON in a STRING and read it with JSON_VALUE"
+	case "&", "|", "#", "<<", ">>", "@>", "<@":
 	default:
 		return
 	}

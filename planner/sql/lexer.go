@@ -224,19 +224,25 @@ func (l *lexer) checked(t token, what string) token {
 
 func (l *lexer) symbol(r rune, size int) token {
 	start := l.pos
-	for _, s := range [...]string{"<>", "!=", "<=", ">=", "==", "||", "::", "=>", "->"} {
+	for _, s := range [...]string{
+		"<=>", "!~~", "!~*", "->>", "#>>", "||/", // from long to short: the first one that fits is taken
+		"<>", "!=", "<=", ">=", "==", "||", "::", "=>", "->", "!~", "~*", "~~", "#>", "<<", ">>", "@>", "<@", "|/",
+	} {
 		if strings.HasPrefix(l.src[start:], s) {
 			l.pos += len(s)
 			return token{kind: kindSymbol, start: start, end: l.pos, text: s}
 		}
 	}
 	l.pos += size
-	if strings.ContainsRune("()[],;.+-*/%<>=^&|~", r) {
+	if strings.ContainsRune("()[],;.+-*/%<>=^&|~#@", r) {
 		return token{kind: kindSymbol, start: start, end: l.pos, text: l.src[start:l.pos]}
 	}
 	hint := ""
 	if r == '‘' || r == '’' || r == '“' || r == '”' {
 		hint = `use the plain quotes ' and "`
+	}
+	if r == '?' || r == '$' || r == ':' {
+		hint = "a script has no parameters: write the value"
 	}
 	return l.bad(start, fmt.Sprintf("the character %q has no meaning here", r), hint)
 }

@@ -41,8 +41,13 @@ func (p *parser) primary(t token) Expr {
 		if t.text == "*" {
 			p.fail(CodeSyntax, t.start, t.end, "* stands alone in a select list, as table.* or in COUNT(*)", "")
 		}
-		if t.text == "~" {
-			p.unsupported("the operator ~ is", "")
+		switch t.text {
+		case "~", "@":
+			p.unsupported("the operator "+t.text+" is", "")
+		case "|/":
+			p.unsupported("the operator |/ is", "write SQRT(x)")
+		case "||/":
+			p.unsupported("the operator ||/ is", "write SIGN(x) * POWER(ABS(x), 1.0 / 3)")
 		}
 	}
 	p.expected("an expression")

@@ -29,6 +29,9 @@ func (p *parser) sync(from, least int, stop func(t token) bool) {
 	if p.err.Code == CodeUnsupported && p.err.Pos == p.tokens[p.at].start {
 		least = max(least, p.at+1) // what was refused is no place to go on from
 	}
+	for least < len(p.tokens)-1 && p.tokens[least].start < p.err.End && p.err.Code == CodeUnsupported {
+		least++ // nor is anything within it
+	}
 	depth := 0
 	for i := from; i < len(p.tokens); i++ {
 		t := p.tokens[i]

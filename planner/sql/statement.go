@@ -1,5 +1,7 @@
 package sql
 
+import "strings"
+
 // firstWords are what a statement that Weir runs begins with.
 var firstWords = [...]string{"SELECT", "INSERT", "CREATE", "WITH", "VALUES", "SET", "DROP", "SHOW", "DESCRIBE", "EXPLAIN", "EXECUTE"}
 
@@ -40,11 +42,34 @@ func (p *parser) oneStatement() Statement {
 }
 
 func (p *parser) set(start int) *Set {
-	s := &Set{Key: p.str("an option's name as a string, as in SET 'checkpoint.interval' = '1 s'")}
+	if t := p.tok(); t.kind == kindWord {
+		p.expectedHint(anOption, "write it in single quotes: "+p.quotedSet())
+	}
+	s := &Set{Key: p.str(anOption)}
 	p.expectSymbol("=")
 	s.Value = p.str("a value as a string")
 	s.Span = p.span(start)
 	return s
+}
+
+const anOption = "an option's name as a string, as in SET 'checkpoint.interval' = '1 s'"
+
+// quotedSet gives the rest of a SET without quotes (SET a.b = 3s) as it is to be written.
+func (p *parser) quotedSet() string {
+	end := p.at
+	for t := p.tokens[end]; t.kind != kindEOF && !t.isSymbol(";"); t = p.tokens[end] {
+		end++
+	}
+	rest := p.src[p.here():p.tokens[end-1].end]
+	key, value, found := strings.Cut(rest, "=")
+	if !found {
+		key, value, _ = strings.Cut(rest, " ")
+		value = strings.TrimPrefix(strings.TrimPrefix(value, "TO "), "to ")
+	}
+	if value = strings.Trim(value, " '\""); value == "" {
+		value = "value"
+	}
+	return "SET '" + strings.Trim(key, " '\"") + "' = '" + value + "'"
 }
 
 func (p *parser) drop(start int) *Drop {
@@ -224,7 +249,7 @@ func (p *parser) refuseStatement() {
 	case "BEGIN", "COMMIT", "ROLLBACK", "START", "END":
 		p.unsupported(t.upper+" is", "a script needs no transaction")
 	case "UPDATE", "DELETE", "MERGE", "UPSERT", "REPLACE", "TRUNCATE":
-		p.unsupported(t.upper+" is", "a table is a stream: INSERT INTO it; a sink with a PRIMARY KEY keeps the last row of each key")
+		p.unsupported(t.upper+" is", "a table is a stream: its rows are only added, by INSERT INTO")
 	case "ALTER":
 		p.unsupported("ALTER is", "DROP it and CREATE it again: running jobs keep the definition that they were planned with")
 	case "USE":
@@ -236,7 +261,11 @@ func (p *parser) refuseStatement() {
 	case "FROM":
 		p.expectedHint("SELECT", "write SELECT * before FROM")
 	case "ANALYZE", "GRANT", "REVOKE", "LOAD", "UNLOAD", "ADD", "REMOVE", "STOP", "CALL", "COPY", "PREPARE", "DEALLOCATE", "DECLARE", "COMMENT", "VACUUM":
-		p.unsupported(t.upper+" is", "")
+		hint := ""
+		if t.upper == "COPY" || t.upper == "LOAD" {
+			hint = "a table with the connector 'filesystem' reads and writes files"
+		}
+		p.unsupported(t.upper+" is", hint)
 	default:
 		p.expectedHint(aStatement, didYouMean(t.text, firstWords[:]...))
 	}

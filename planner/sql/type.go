@@ -20,8 +20,11 @@ func (p *parser) typeName() *TypeName {
 	}
 	p.advance()
 	ty := &TypeName{Name: p.joined(t.upper)}
-	if p.isSymbol("<") {
-		p.fail(CodeUnsupported, t.start, t.end, "the type "+t.upper+"<…> is not supported", insteadOfNested)
+	if p.isSymbol("<") || p.isSymbol("<>") {
+		p.fail(CodeUnsupported, t.start, p.behindNested(), "the type "+t.upper+"<…> is not supported", insteadOfNested)
+	}
+	if p.isSymbol("(") && p.peek(1).kind == kindString || t.upper == "ROW" && p.isSymbol("(") {
+		p.fail(CodeUnsupported, t.start, p.behindNested(), "the type "+t.upper+"(…) is not supported", insteadOfNested)
 	}
 	if p.symbol("(") {
 		for p.err == nil {
@@ -41,6 +44,28 @@ func (p *parser) typeName() *TypeName {
 	ty.Span = p.span(t.start)
 	canonical(ty)
 	return ty
+}
+
+// behindNested gives the end of the brackets <…> or (…) that begin here, or of what
+// there is of them.
+func (p *parser) behindNested() int {
+	depth := 0
+	for i := p.at; ; i++ {
+		t := p.tokens[i]
+		switch {
+		case t.kind == kindEOF, t.isSymbol(";"):
+			return p.tokens[i-1].end
+		case t.isSymbol("<"), t.isSymbol("("):
+			depth++
+		case t.isSymbol(">"), t.isSymbol(")"):
+			depth--
+		case t.isSymbol(">>"):
+			depth -= 2
+		}
+		if depth <= 0 {
+			return t.end
+		}
+	}
 }
 
 // joined reads the words behind a type's first one and gives its name.
