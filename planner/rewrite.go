@@ -249,7 +249,6 @@ func (c call) countsDistinct() bool {
 	return true
 }
 
-
 // filters tells on which side of the exchange filters run.
 func (w *rewriting) filters(s *statement) {
 	if w.without.NoFilterBelow {
