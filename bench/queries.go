@@ -57,22 +57,29 @@ type extremes struct{ low, high, sum, n int64 }
 
 func questions() []question {
 	return []question{
-		{"count by 4 keys", "SELECT behavior, COUNT(*) AS n FROM b GROUP BY behavior",
-			grouped(func(r row) string { return r.behavior }, count, counted)},
-		{"count by 1 M keys", "SELECT user_id, COUNT(*) AS n FROM b GROUP BY user_id HAVING COUNT(*) > 27",
+		{
+			"count by 4 keys", "SELECT behavior, COUNT(*) AS n FROM b GROUP BY behavior",
+			grouped(func(r row) string { return r.behavior }, count, counted),
+		},
+		{
+			"count by 1 M keys", "SELECT user_id, COUNT(*) AS n FROM b GROUP BY user_id HAVING COUNT(*) > 27",
 			grouped(func(r row) string { return fmt.Sprint(r.user) }, count, func(k string, n *int64) string {
 				if *n > 27 {
 					return counted(k, n)
 				}
 				return ""
-			})},
-		{"filter", "SELECT COUNT(*) AS n FROM b WHERE behavior IN ('buy', 'cart') AND item_id % 2 = 0",
+			}),
+		},
+		{
+			"filter", "SELECT COUNT(*) AS n FROM b WHERE behavior IN ('buy', 'cart') AND item_id % 2 = 0",
 			grouped(func(row) string { return "" }, func(n *int64, r row) {
 				if (r.behavior == "buy" || r.behavior == "cart") && r.item%2 == 0 {
 					*n++
 				}
-			}, func(_ string, n *int64) string { return fmt.Sprint(*n) })},
-		{"min, max, avg by 10 k keys", "SELECT category_id, MIN(ts) AS low, MAX(ts) AS high, AVG(user_id) AS mean FROM b GROUP BY category_id",
+			}, func(_ string, n *int64) string { return fmt.Sprint(*n) }),
+		},
+		{
+			"min, max, avg by 10 k keys", "SELECT category_id, MIN(ts) AS low, MAX(ts) AS high, AVG(user_id) AS mean FROM b GROUP BY category_id",
 			grouped(func(r row) string { return fmt.Sprint(r.category) }, func(g *extremes, r row) {
 				if g.n == 0 || r.ts < g.low {
 					g.low = r.ts
@@ -81,27 +88,36 @@ func questions() []question {
 			}, func(k string, g *extremes) string {
 				mean, _ := json.Marshal(float64(g.sum) / float64(g.n)) // a finite number
 				return fmt.Sprint(k, " ", g.low, " ", g.high, " ", string(mean))
-			})},
-		{"count distinct", "SELECT behavior, COUNT(DISTINCT user_id) AS n FROM b GROUP BY behavior",
+			}),
+		},
+		{
+			"count distinct", "SELECT behavior, COUNT(DISTINCT user_id) AS n FROM b GROUP BY behavior",
 			grouped(func(r row) string { return r.behavior }, func(g *map[int64]bool, r row) {
 				if *g == nil {
 					*g = map[int64]bool{}
 				}
 				(*g)[r.user] = true
-			}, func(k string, g *map[int64]bool) string { return fmt.Sprint(k, " ", len(*g)) })},
+			}, func(k string, g *map[int64]bool) string { return fmt.Sprint(k, " ", len(*g)) }),
+		},
 		{"count of counts", "SELECT n, COUNT(*) AS users FROM (SELECT user_id, COUNT(*) AS n FROM b GROUP BY user_id) AS c GROUP BY n", countOfCounts},
 		{"rollup", "SELECT behavior, category_id % 10 AS c, COUNT(*) AS n FROM b GROUP BY ROLLUP (behavior, category_id % 10)", rollup},
-		{"case, like, upper", "SELECT CASE WHEN behavior LIKE 'c%' THEN UPPER(behavior) ELSE 'other' END AS b, SUM(item_id) AS n FROM b GROUP BY 1",
+		{
+			"case, like, upper", "SELECT CASE WHEN behavior LIKE 'c%' THEN UPPER(behavior) ELSE 'other' END AS b, SUM(item_id) AS n FROM b GROUP BY 1",
 			grouped(func(r row) string {
 				if strings.HasPrefix(r.behavior, "c") {
 					return strings.ToUpper(r.behavior)
 				}
 				return "other"
-			}, func(n *int64, r row) { *n += r.item }, counted)},
-		{"hour of a time", "SELECT EXTRACT(HOUR FROM TO_TIMESTAMP_LTZ(ts, 3)) AS h, COUNT(*) AS n FROM b GROUP BY 1",
-			grouped(func(r row) string { return fmt.Sprint(time.UnixMilli(r.ts).UTC().Hour()) }, count, counted)},
-		{"distinct", "SELECT DISTINCT category_id FROM b",
-			grouped(func(r row) string { return fmt.Sprint(r.category) }, count, func(k string, _ *int64) string { return k })},
+			}, func(n *int64, r row) { *n += r.item }, counted),
+		},
+		{
+			"hour of a time", "SELECT EXTRACT(HOUR FROM TO_TIMESTAMP_LTZ(ts, 3)) AS h, COUNT(*) AS n FROM b GROUP BY 1",
+			grouped(func(r row) string { return fmt.Sprint(time.UnixMilli(r.ts).UTC().Hour()) }, count, counted),
+		},
+		{
+			"distinct", "SELECT DISTINCT category_id FROM b",
+			grouped(func(r row) string { return fmt.Sprint(r.category) }, count, func(k string, _ *int64) string { return k }),
+		},
 	}
 }
 

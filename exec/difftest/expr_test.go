@@ -332,9 +332,10 @@ func (g *gen) time(k kind, depth int) term {
 	d := depth - 1
 	unit := pick(g.Rand, []string{"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
 	switch {
-	case k == interval && g.chance(4):
-		return same(interval, pick(g.Rand, []string{"(- {})", "({} * 2)", "(3 * {})", "({} / 2)"}), g.expr(interval, d))
-	case k == interval && g.chance(4):
+	case k == interval && g.chance(2):
+		if g.chance(2) {
+			return same(interval, pick(g.Rand, []string{"(- {})", "({} * 2)", "(3 * {})", "({} / 2)"}), g.expr(interval, d))
+		}
 		return same(interval, "({} "+pick(g.Rand, []string{"+", "-"})+" {})", g.expr(interval, d), g.intervalLiteral())
 	case k == timestamp && g.chance(6):
 		return form(timestamp, "CAST({} AS TIMESTAMP(6))", "CAST({} AS timestamp)", g.leaf(timestamptz))

@@ -131,16 +131,13 @@ func (g *gen) values() query {
 	for i := range 1 + g.IntN(4) {
 		var ws, ps []string
 		for j := range 2 {
-			k := integer
-			if i > 0 {
-				k = first[j].k
-			} else {
-				k = kind(g.IntN(columnKinds))
-			}
-			v := g.leaf(k)
 			if i == 0 {
-				v = k.literal(pick(g.Rand, k.tame()))
-				first = append(first, v)
+				k := kind(g.IntN(columnKinds))
+				first = append(first, k.literal(pick(g.Rand, k.tame())))
+			}
+			v := first[j]
+			if i > 0 {
+				v = g.leaf(v.k)
 			}
 			ws, ps = append(ws, v.w), append(ps, v.p)
 		}

@@ -41,9 +41,6 @@ func (k kind) postgresType() string {
 	return [...]string{"boolean", "integer", "bigint", "double precision", "numeric(18, 2)", "text", "bytea", "date", "timestamp", "timestamptz", "interval"}[k]
 }
 
-// class gives the type as both sides name it when they are compared: without parameters.
-func (k kind) class() string { return k.postgresType() }
-
 // pool holds the values of columns of a kind, as text in PostgreSQL's form; small pools
 // make groups and equal values.
 func (k kind) pool() []string {

@@ -117,8 +117,10 @@ func TestComparisonsExhaustively(t *testing.T) {
 			b.Sel = sel
 			x := &expr.Expr{Op: expr.OpColumn, Type: typ}
 			y := &expr.Expr{Op: expr.OpColumn, Type: typ, Column: 1}
-			for _, op := range []expr.Op{expr.OpEq, expr.OpNe, expr.OpLt, expr.OpLe, expr.OpGt, expr.OpGe,
-				expr.OpDistinct, expr.OpNotDistinct} {
+			for _, op := range []expr.Op{
+				expr.OpEq, expr.OpNe, expr.OpLt, expr.OpLe, expr.OpGt, expr.OpGe,
+				expr.OpDistinct, expr.OpNotDistinct,
+			} {
 				checkCondition(t, condition(op, x, y), b)
 				checkCondition(t, condition(expr.OpNot, condition(op, x, y)), b)
 				for _, c := range literals(typ) {

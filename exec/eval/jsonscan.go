@@ -74,16 +74,16 @@ func (s *jsonScan) name() (name []byte, ok bool) {
 
 // skip takes a value.
 func (s *jsonScan) skip(depth int) bool {
-	switch c := s.peek(); {
-	case c == '"':
+	switch c := s.peek(); c {
+	case '"':
 		return s.text()
-	case c == '{' || c == '[':
+	case '{', '[':
 		return s.many(depth+1, c)
-	case c == 't':
+	case 't':
 		return s.word("true")
-	case c == 'f':
+	case 'f':
 		return s.word("false")
-	case c == 'n':
+	case 'n':
 		return s.word("null")
 	}
 	return s.number()

@@ -117,7 +117,7 @@ func (p *jsonPath) walkArray(steps []expr.Step, depth int) bool {
 		return true
 	}
 	for i := 0; ; i++ {
-		ok := true
+		var ok bool
 		switch step := steps[0]; {
 		case step.Element && step.Index == i:
 			ok = p.walk(steps[1:], depth)

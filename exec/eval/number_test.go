@@ -44,15 +44,17 @@ func TestExtremes(t *testing.T) {
 				if v.null {
 					continue
 				}
-				if c := 0; !best.null {
-					if c = order(e.Type.Kind, v, best); name == "least" {
-						c = -c
-					}
-					if c <= 0 {
-						continue
-					}
+				if best.null {
+					best = v
+					continue
 				}
-				best = v
+				c := order(e.Type.Kind, v, best)
+				if name == "least" {
+					c = -c
+				}
+				if c > 0 {
+					best = v
+				}
 			}
 			got := columnValue(&out, row)
 			if got.null != best.null || !got.null && order(e.Type.Kind, got, best) != 0 {

@@ -31,8 +31,10 @@ var (
 	testBigInts = []int64{0, 1, -1, 3, math.MaxInt32 + 1, math.MaxInt64, math.MinInt64}
 	testDoubles = []float64{0, math.Copysign(0, -1), 1, -2.5, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64}
 	testDigits  = []string{"0", "1", "-1.25", "0.01", "3.33", "999999999999999999999999999999999999.99", "-999999999999999999999999999999999999.99"}
-	testStrings = []string{"", "a", "ab", "buy", "cart", "exactly8", "ninechars", "a longer string", "é", "Éa b", " 7 ", "-1.5", "1e3", "tRue",
-		"a%_", "%a", "!", "(a)|b", "[", "2017-11-25", `{"a": [{"b": "é"}, 7]}`, "$.a[0].b", "$.a[1]"}
+	testStrings = []string{
+		"", "a", "ab", "buy", "cart", "exactly8", "ninechars", "a longer string", "é", "Éa b", " 7 ", "-1.5", "1e3", "tRue",
+		"a%_", "%a", "!", "(a)|b", "[", "2017-11-25", `{"a": [{"b": "é"}, 7]}`, "$.a[0].b", "$.a[1]",
+	}
 	testBytes = []string{"", "00", "61", "ff00", "deadbeefdeadbeefde"} // hexadecimal
 	testTimes = []int64{0, -1, 86_400_000_000, 1_511_571_600_000_000, -62_135_596_800_000_000}
 	testDays  = []int64{0, -1, 17_495, -719_162, 2_932_896}

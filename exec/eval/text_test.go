@@ -29,16 +29,16 @@ func TestTextFailures(t *testing.T) {
 	t.Parallel()
 	long := text(strings.Repeat("x", 1000))
 	for want, e := range map[string]*expr.Expr{
-		`a string longer than 256 KiB in repeat`:                                                            callOf("repeat", expr.String, long, intConstant(2000)),
-		`a string longer than 256 KiB in lpad`:                                                              callOf("lpad", expr.String, long, intConstant(1<<21), text("é")),
-		`a string longer than 256 KiB in replace`:                                                           callOf("replace", expr.String, long, text("x"), text(strings.Repeat("y", 2000))),
+		`a string longer than 256 KiB in repeat`:                                                          callOf("repeat", expr.String, long, intConstant(2000)),
+		`a string longer than 256 KiB in lpad`:                                                            callOf("lpad", expr.String, long, intConstant(1<<21), text("é")),
+		`a string longer than 256 KiB in replace`:                                                         callOf("replace", expr.String, long, text("x"), text(strings.Repeat("y", 2000))),
 		`negative substring length in substring`:                                                          callOf("substring", expr.String, long, intConstant(1), intConstant(-1)),
 		`there is no piece 0 in split_part`:                                                               callOf("split_part", expr.String, long, text(","), intConstant(0)),
 		`ESCAPE "ab" is longer than one character in like`:                                                callOf("like", expr.Boolean, long, text("x"), text("ab")),
 		`the pattern "a!" ends in its escape character "!": write it twice to mean itself in ilike`:       callOf("ilike", expr.Boolean, long, text("a!"), text("!")),
 		"\"(\" is no regular expression: missing closing ): `(` in regexp_extract":                        callOf("regexp_extract", expr.String, long, text("(")),
 		"\"a**\" is no regular expression: invalid nested repetition operator: `**` in regexp_replace":    callOf("regexp_replace", expr.String, long, text("a**"), text("")),
-		`a string longer than 256 KiB in regexp_replace`:                                                    callOf("regexp_replace", expr.String, long, text(""), text(strings.Repeat("y", 2000))),
+		`a string longer than 256 KiB in regexp_replace`:                                                  callOf("regexp_replace", expr.String, long, text(""), text(strings.Repeat("y", 2000))),
 		`"a.b" is not a path such as $.name[0]: expected $, the whole value at character 1 in json_value`: callOf("json_value", expr.String, text("{}"), text("a.b")),
 	} {
 		if got := rowFailure(t, e); got != want {

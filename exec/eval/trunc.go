@@ -27,10 +27,10 @@ func spanOf(unit string) (span, bool) {
 // floorDay cuts a day to the span, which is one of days or months. Decades begin with
 // the years that end in 0, centuries and millennia with those that end in 1.
 func (s span) floorDay(days int64) int64 {
-	switch {
-	case s.days == 7:
+	switch s.days {
+	case 7:
 		return civil.Monday(days)
-	case s.days == 1:
+	case 1:
 		return days
 	}
 	year, month, _ := civil.Date(days)

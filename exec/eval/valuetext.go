@@ -79,7 +79,7 @@ func parseDouble(text []byte) (float64, civil.Problem) {
 	if bytes.IndexByte(text, '_') >= 0 {
 		return 0, malformed
 	}
-	if len(rest) > 2 && rest[1]|0x20 == 'x' && bytes.IndexAny(rest, "pP") < 0 {
+	if len(rest) > 2 && rest[1]|0x20 == 'x' && !bytes.ContainsAny(rest, "pP") {
 		text = append(bytes.Clone(text), 'p', '0')
 	}
 	f, err := strconv.ParseFloat(string(text), 64)

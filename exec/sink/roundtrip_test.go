@@ -22,9 +22,20 @@ import (
 
 // everyType lists the types that files hold.
 var everyType = []expr.Type{
-	{Kind: expr.Boolean}, {Kind: expr.Int}, {Kind: expr.BigInt}, {Kind: expr.Double}, {Kind: expr.Decimal, Precision: 38, Scale: 10}, {Kind: expr.Decimal, Precision: 5, Scale: 5},
-	expr.DecimalType(0), {Kind: expr.String}, {Kind: expr.Bytes}, {Kind: expr.Date}, {Kind: expr.Timestamp, Precision: 6}, {Kind: expr.TimestampLTZ, Precision: 6},
-	{Kind: expr.Interval}, {Kind: expr.MonthInterval},
+	{Kind: expr.Boolean},
+	{Kind: expr.Int},
+	{Kind: expr.BigInt},
+	{Kind: expr.Double},
+	{Kind: expr.Decimal, Precision: 38, Scale: 10},
+	{Kind: expr.Decimal, Precision: 5, Scale: 5},
+	expr.DecimalType(0),
+	{Kind: expr.String},
+	{Kind: expr.Bytes},
+	{Kind: expr.Date},
+	{Kind: expr.Timestamp, Precision: 6},
+	{Kind: expr.TimestampLTZ, Precision: 6},
+	{Kind: expr.Interval},
+	{Kind: expr.MonthInterval},
 }
 
 // drawValue appends a value of a type, often an extreme one, or NULL.

@@ -38,13 +38,13 @@ func readTime(t expr.Type, text []byte) (n int64, why string) {
 		problem = civil.Malformed
 	}
 	form := ltzForm
-	switch {
-	case t.Kind == expr.Date:
+	switch t.Kind {
+	case expr.Date:
 		n, form = v.Days, dateForm
 		if problem == "" && (v.Timed || v.Zoned) {
 			return 0, "it has a time of day; declare the column TIMESTAMP or TIMESTAMP_LTZ"
 		}
-	case t.Kind == expr.Timestamp:
+	case expr.Timestamp:
 		n, form = civil.Round(v.Micros, t.Precision), timestampForm
 		if problem == "" && v.Zoned {
 			return 0, "it has an offset from UTC; declare the column TIMESTAMP_LTZ"
