@@ -21,6 +21,8 @@
 //  4. A script is planned before its job exists: what SQL refuses leaves no row behind.
 //  5. Requests that a foreign page could have sent, or that came by a foreign name of
 //     this host, are refused.
+//  6. A script for the catalog is carried out as a whole or not at all, and leaves no
+//     view without what it reads (overlay.go).
 //
 // Goroutines: the listener's and its shutdown's, owned by Run; net/http's, one per
 // request. Event streams poll in their request's goroutine and end with Run.

@@ -238,7 +238,7 @@ func (r *statementRun) showNames(st planner.CatalogStatement, out *SQLResult) er
 func (r *statementRun) format(t weir.Table) string {
 	bound, ok := r.tables[t.SQL]
 	if !ok {
-		bound, _ = r.definition(t) //nolint:errcheck // what is wrong with it is said where it is used
+		bound, _ = r.definition(t) // what is wrong with it is said where it is used
 		r.tables[t.SQL] = bound
 	}
 	if bound == nil {
