@@ -70,6 +70,9 @@ func (s *scope) aggregate(e *sql.Call, f *expr.AggregateFunction) *expr.Expr {
 		if count && !e.Distinct && len(e.Args) == 0 {
 			hint = "COUNT(*) counts rows"
 		}
+		if count && e.Distinct && len(e.Args) > 1 {
+			hint = "COUNT(*) over SELECT DISTINCT counts distinct rows: SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM t)"
+		}
 		s.found.add(e, CodeType, hint, "%s takes one argument", name)
 		return nil
 	case e.Distinct && !f.Distinct:

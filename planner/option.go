@@ -126,7 +126,25 @@ func (t *table) refuseOption(o *sql.Option, found *problems) {
 	if t.Connector == "datagen" {
 		list += " and fields.<column>.kind, .start, .end, .min, .max, .values, .weights"
 	}
+	if hint := insteadOfOption(name); hint != "" {
+		list = hint
+	}
 	found.add(o.Key, CodeOption, hints(suggestion(name, names), list), "the connector '%s' has no option '%s'", t.Connector, name)
+}
+
+// insteadOfOption tells what becomes of an option of Flink's connectors and formats.
+func insteadOfOption(name string) string {
+	switch name {
+	case "csv.ignore-parse-errors", "json.ignore-parse-errors":
+		return "SET 'on_row_error' = 'skip' passes over rows at fault, and counts them"
+	case "json.fail-on-missing-field":
+		return "leave it out: a missing field is NULL, and a row error where its column is NOT NULL"
+	case "csv.quote-character", "csv.escape-character", "csv.disable-quote-character":
+		return "leave it out: fields are quoted with \", written twice within"
+	case "source.monitor-interval":
+		return "leave it out: the files that are there when the job starts are read"
+	}
+	return ""
 }
 
 // finishOptions sees what is missing and derives what the plan needs.
@@ -162,6 +180,15 @@ func (t *table) optionNode(name string) sql.Node {
 func readAny(v string) (string, error) { return v, nil }
 
 func readPath(v string) (string, error) {
+	if scheme, rest, ok := strings.Cut(v, ":/"); ok && len(scheme) > 1 && !strings.ContainsAny(scheme, "/. ") { // one letter is a drive
+		if scheme != "file" {
+			return "", fmt.Errorf("paths of '%s' are not supported: write the path of a file or a folder", scheme)
+		}
+		if rest = strings.TrimPrefix(rest, "/"); !strings.HasPrefix(rest, "/") {
+			rest = "/" + rest
+		}
+		v = rest
+	}
 	if strings.TrimSpace(v) == "" {
 		return "", fmt.Errorf("a path cannot be empty")
 	}

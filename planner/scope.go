@@ -63,16 +63,25 @@ func (s *scope) resolve(e *sql.ColumnRef) int {
 	switch {
 	case i < 0 && e.Table == nil && s.clause != "" && s.refuseAlias(e):
 	case i < 0 && s.from == "":
-		s.found.add(e, CodeName, "", "there is no column %s: the query has no FROM", e.Name.Name)
+		s.found.add(e, CodeName, s.meantString(e), "there is no column %s: the query has no FROM", e.Name.Name)
 	case i < 0:
 		names := s.names()
-		s.found.add(e.Name, CodeName, hints(suggestion(e.Name.Name, names), "the columns are "+strings.Join(names, ", ")),
+		s.found.add(e.Name, CodeName, hints(suggestion(e.Name.Name, names), s.meantString(e), "the columns are "+strings.Join(names, ", ")),
 			"%s has no column %s", s.from, e.Name.Name)
 	case slices.ContainsFunc(s.fields[i+1:], fits):
 		s.found.add(e.Name, CodeName, "write the table's name before it", "the column %s is ambiguous", e.Name.Name)
 		return -1
 	}
 	return i
+}
+
+// meantString gives a hint where a name in double quotes may be meant as a string.
+func (s *scope) meantString(e *sql.ColumnRef) string {
+	at := s.found.base + e.Name.Start
+	if e.Table != nil || at >= len(s.found.src) || s.found.src[at] != '"' {
+		return ""
+	}
+	return "double quotes make a name; a string is '" + strings.ReplaceAll(e.Name.Name, "'", "''") + "'"
 }
 
 // checkQualifier sees that q, which may be nil, names a table of the query.
