@@ -2,6 +2,7 @@ package planner
 
 import (
 	"encoding/hex"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -178,6 +179,9 @@ func doubleText(text string) (*expr.Expr, string) {
 			return nil, "it is not a number"
 		}
 	default:
+		if digits, ok := strings.CutPrefix(withoutSign(s), "0x"); ok {
+			return hexDouble(s, digits)
+		}
 		if !isNumber(s) {
 			return nil, "it is not a number"
 		}
@@ -186,15 +190,27 @@ func doubleText(text string) (*expr.Expr, string) {
 		s = "nan"
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || f == 0 && strings.ContainsAny(mantissa(s), "123456789") {
+	mantissa, _, _ := strings.Cut(s, "e")
+	if err != nil || f == 0 && strings.ContainsAny(mantissa, "123456789") {
 		return nil, outOfRange
 	}
 	return doubleLiteral(f), ""
 }
 
-func mantissa(s string) string {
-	m, _, _ := strings.Cut(s, "e")
-	return m
+// hexDouble reads hexadecimal digits with an optional point and power of two.
+func hexDouble(s, digits string) (*expr.Expr, string) {
+	mantissa, _, power := strings.Cut(digits, "p")
+	if !power {
+		s += "p0"
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	switch {
+	case errors.Is(err, strconv.ErrSyntax), strings.Contains(s, "_"):
+		return nil, "it is not a number"
+	case err != nil, f == 0 && strings.Trim(mantissa, "0.") != "":
+		return nil, outOfRange
+	}
+	return doubleLiteral(f), ""
 }
 
 func decimalText(text string) (decimal, string) {
@@ -211,14 +227,17 @@ func decimalText(text string) (decimal, string) {
 
 // isNumber reports whether s is digits with an optional sign, point and exponent.
 func isNumber(s string) bool {
-	s = strings.TrimPrefix(strings.TrimPrefix(s, "+"), "-")
-	m, exponent, scientific := strings.Cut(strings.ToLower(s), "e")
+	m, exponent, scientific := strings.Cut(strings.ToLower(withoutSign(s)), "e")
 	whole, fraction, _ := strings.Cut(m, ".")
-	if !digitsOnly(whole+fraction) || strings.HasPrefix(s, "+") || strings.HasPrefix(s, "-") {
-		return false
+	return digitsOnly(whole+fraction) && (!scientific || digitsOnly(withoutSign(exponent)))
+}
+
+// withoutSign takes one sign off.
+func withoutSign(s string) string {
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		return s[1:]
 	}
-	exponent = strings.TrimPrefix(strings.TrimPrefix(exponent, "+"), "-")
-	return !scientific || digitsOnly(exponent)
+	return s
 }
 
 func digitsOnly(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -43,10 +43,12 @@ var instead = map[string]string{
 	"COUNT_IF": "write COUNT(*) FILTER (WHERE condition)", "COUNTIF": "write COUNT(*) FILTER (WHERE condition)", "SUM_IF": "write SUM(x) FILTER (WHERE condition)", "SUMIF": "write SUM(x) FILTER (WHERE condition)", "JSON_AGG": "", "JSONB_AGG": "", "ARBITRARY": "write MIN(x)", "GROUP_ID": "",
 	"GETDATE": "write CURRENT_TIMESTAMP", "SYSDATE": "write CURRENT_TIMESTAMP", "STRFTIME": "write DATE_FORMAT(ts, 'yyyy-MM-dd')", "SOURCE_WATERMARK": "", "IS_DIGIT": "write REGEXP_EXTRACT(x, '^[0-9]+$') IS NOT NULL", "IS_ALPHA": "write REGEXP_EXTRACT(x, '^[a-zA-Z]+$') IS NOT NULL",
 	"CARDINALITY": "", "ELEMENT": "", "UNNEST": "", "GENERATE_SERIES": "a table with connector 'datagen' makes rows", "ARRAY": "", "MAP": "", "ROW": "",
+	"ROLLUP": sets, "CUBE": sets,
 }
 
 const (
 	deviation = "AVG(x * x) - AVG(x) * AVG(x) is the variance of all"
+	sets      = "ROLLUP and CUBE stand in GROUP BY, and within one another not at all: list the sets with GROUPING SETS"
 	ranking   = "OVER (a window over rows) is not supported"
 	windows   = "GROUP BY FLOOR(ts TO HOUR) or DATE_TRUNC('minute', ts) groups by time"
 	fields    = "write EXTRACT(YEAR FROM ts)"

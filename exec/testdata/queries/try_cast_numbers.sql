@@ -1,0 +1,38 @@
+-- What PostgreSQL reads as a number, and what it does not: NULL by TRY_CAST.
+-- file t.json
+--|{"s":"+-1"}
+--|{"s":"-+1"}
+--|{"s":"--1"}
+--|{"s":"++1"}
+--|{"s":"+1"}
+--|{"s":"-1"}
+--|{"s":" 1 "}
+--|{"s":"1e2"}
+--|{"s":"1e+2"}
+--|{"s":"1e+-2"}
+--|{"s":"1e"}
+--|{"s":"."}
+--|{"s":".5"}
+--|{"s":"5."}
+--|{"s":"1_000"}
+--|{"s":"0x10"}
+--|{"s":"1 2"}
+--|{"s":""}
+--|{"s":"+"}
+--|{"s":"e5"}
+--|{"s":"1.5e1"}
+--|{"s":"- 1"}
+--|{"s":"\u00a01"}
+--|{"s":"\t1\n"}
+--|{"s":"inf"}
+--|{"s":"+Infinity"}
+--|{"s":"-INF"}
+--|{"s":"nan"}
+--|{"s":"-nan"}
+--|{"s":"infinit"}
+--|{"s":"99999"}
+--|{"s":"2147483648"}
+--|{"s":"1.005"}
+--|{"s":"999.995"}
+CREATE TABLE t (s STRING) WITH ('connector' = 'filesystem', 'path' = '${dir}/t.json', 'format' = 'json');
+SELECT s, TRY_CAST(s AS INT) AS i, TRY_CAST(s AS BIGINT) AS l, TRY_CAST(s AS DECIMAL(5, 2)) AS m, TRY_CAST(s AS DOUBLE) AS d FROM t;
