@@ -157,7 +157,8 @@ func (f *field) literal(t expr.Type) reader {
 		if problem != "" {
 			return 0, "", "is no " + f.typ.String() + ": " + problem
 		}
-		n, keep := e.Literal.Int, ""
+		n := e.Literal.Int
+		var keep string
 		switch t.Kind {
 		case expr.Date:
 			keep = string(civil.AppendDate(nil, n))

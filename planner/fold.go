@@ -66,7 +66,7 @@ func foldLogic(e *expr.Expr) *expr.Expr {
 		return x
 	case isBool(x, !neutral):
 		return x
-	case isBool(y, !neutral) && !canFail(x):
+	case isBool(y, !neutral) && !expr.CanFail(x):
 		return y
 	}
 	return nil
@@ -129,9 +129,6 @@ func ofType(e *expr.Expr, t expr.Type) *expr.Expr {
 	}
 	return e
 }
-
-// canFail reports whether e may raise a row error.
-func canFail(e *expr.Expr) bool { return expr.CanFail(e) }
 
 // compute gives the value of an operation on literals, or nil where it fails or is left
 // to the running expression.

@@ -21,13 +21,12 @@ func (s *scope) call(e *sql.Call) *expr.Expr {
 	}
 	f := expr.FindFunction(name)
 	if len(e.Args) == 2 && isWord(e.Args[1]) { // FLOOR and CEIL of times
-		f = expr.FunctionOf(map[string]string{"FLOOR": "floor_to"}[name])
-		if name != "FLOOR" {
-			f = expr.FunctionOf("ceil_to")
+		if f = expr.FunctionOf("ceil_to"); name == "FLOOR" {
+			f = expr.FunctionOf("floor_to")
 		}
 	}
 	switch {
-	case f == nil || f.SQL == "||" || f.SQL == "LIKE" || f.SQL == "ILIKE":
+	case f == nil || isOperator(f):
 		s.refuseFunction(e, name)
 		return nil
 	case e.Star || e.Distinct || e.Filter != nil:
@@ -140,7 +139,7 @@ func (s *scope) bindCall(e sql.Expr, f *expr.Function, sig *expr.Signature, node
 	if !s.checkCall(f, nodes, args) {
 		return nil
 	}
-	call.Type = resultType(f, sig, args)
+	call.Type = resultType(sig, args)
 	if f.Errors != "" {
 		call.Text = label(e)
 	}
@@ -180,7 +179,7 @@ func defaults(f *expr.Function, given int) []*expr.Expr {
 	return nil
 }
 
-func resultType(f *expr.Function, sig *expr.Signature, args []*expr.Expr) expr.Type {
+func resultType(sig *expr.Signature, args []*expr.Expr) expr.Type {
 	switch sig.Rule {
 	case expr.Same:
 		t := expr.Type{}

@@ -81,7 +81,7 @@ func planScript(text string, catalog Catalog, opts Options, found *problems) (*R
 	result.Logical = explainTree(st)
 	rewritten, changed := rewrite(st, opts.Rewrites)
 	graph, lowered := lower(rewritten, groups)
-	result.Graph, result.Rewritten = graph, append(changed, lowered...)
+	result.Graph, result.Rewritten = graph, slices.Concat(changed, lowered)
 	result.describe(st)
 	return result, nil
 }

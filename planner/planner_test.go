@@ -315,14 +315,19 @@ func TestOnRowError(t *testing.T) {
 	t.Parallel()
 	const query = "SELECT 1"
 	for _, c := range []struct{ set, said, want string }{
-		{"", "", ""}, {"", "fail", ""}, {"", "keep", "keep"}, {"skip", "", "skip"}, {"skip", "skip", "skip"}, {"", "never", ""},
+		{"", "", ""},
+		{"", "fail", ""},
+		{"", "keep", "keep"},
+		{"skip", "", "skip"},
+		{"skip", "skip", "skip"},
+		{"", "never", ""},
 		{"skip", "keep", "line 1, column 22: on_row_error is 'skip' here and 'keep' in the job's request (say it once)"},
 	} {
 		text := query
 		if c.set != "" {
 			text = "SET 'on_row_error' = '" + c.set + "'; " + query
 		}
-		got := ""
+		var got string
 		if r, err := Plan(text, nil, Options{OnRowError: c.said}); err != nil {
 			got = err.Error()
 		} else {

@@ -33,32 +33,6 @@ func appends(r relation) bool {
 	return !slices.ContainsFunc(r.inputs(), func(in relation) bool { return !appends(in) })
 }
 
-// uniqueKey gives columns that together identify a row of a relation; ok is false where
-// there are none known. Without columns there is at most one row.
-func uniqueKey(r relation) (key []int, ok bool) {
-	switch r := r.(type) {
-	case *aggregate:
-		return upTo(r.keyColumns()), true
-	case *filter:
-		return uniqueKey(r.input)
-	case *project:
-		inner, ok := uniqueKey(r.input)
-		if !ok {
-			return nil, false
-		}
-		key = make([]int, len(inner))
-		for i, k := range inner {
-			if key[i] = slices.IndexFunc(r.exprs, func(e *expr.Expr) bool { return isColumn(e, k) }); key[i] < 0 {
-				return nil, false
-			}
-		}
-		return key, true
-	case *values:
-		return []int{}, len(r.rows) < 2
-	}
-	return nil, false
-}
-
 // keyColumns is the number of an aggregate's first columns that identify a group: the
 // keys, and the number of the grouping set.
 func (a *aggregate) keyColumns() int {

@@ -16,14 +16,14 @@ import (
 // readLiteral reads a literal that meets a type: a DECIMAL keeps its own digits, a time
 // up to six of a second.
 func readLiteral(text string, t expr.Type, zone string) (e *expr.Expr, problem string) {
-	switch {
-	case t.Kind == expr.Decimal:
+	switch t.Kind {
+	case expr.Decimal:
 		d, problem := decimalText(text)
 		if problem != "" {
 			return nil, problem
 		}
 		return decimalLiteral(d), ""
-	case t.Kind == expr.Timestamp || t.Kind == expr.TimestampLTZ:
+	case expr.Timestamp, expr.TimestampLTZ:
 		full := t
 		full.Precision = 6
 		if e, problem = castText(text, full, zone); problem != "" {
@@ -150,13 +150,9 @@ func booleanText(text string) (v, ok bool) {
 	case "0", "of", "off":
 		return false, true
 	}
-	switch {
-	case strings.HasPrefix("true", s), strings.HasPrefix("yes", s):
-		return true, true
-	case strings.HasPrefix("false", s), strings.HasPrefix("no", s):
-		return false, true
-	}
-	return false, false
+	begins := func(word string) bool { return strings.HasPrefix(word, s) }
+	v = begins("true") || begins("yes")
+	return v, v || begins("false") || begins("no")
 }
 
 func integerText(text string, t expr.Type) (*expr.Expr, string) {

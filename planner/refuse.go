@@ -70,11 +70,14 @@ func (s *scope) refuseFunction(e *sql.Call, name string) {
 	s.found.add(e.Name, CodeName, hints(suggestion(name, functionNames()), "SHOW FUNCTIONS lists them"), "unknown function %s", e.Name.Name)
 }
 
+// isOperator reports whether a function of the table is written as an operator only.
+func isOperator(f *expr.Function) bool { return f.SQL == "||" || f.SQL == "LIKE" || f.SQL == "ILIKE" }
+
 // functionNames lists the names under which functions and aggregates can be called.
 func functionNames() []string {
 	var names []string
 	for _, f := range expr.Functions() {
-		if !strings.Contains("|| LIKE ILIKE", f.SQL) {
+		if !isOperator(&f) {
 			names = append(append(names, f.SQL), f.Aliases...)
 		}
 	}

@@ -48,8 +48,7 @@ func (w *rewriting) note(format string, args ...any) {
 	}
 }
 
-// sharedNodes finds the nodes that are the input of several, and those below which one
-// node's rows go several ways.
+// sharedNodes finds the nodes that are the input of several, or what several targets write.
 func sharedNodes(s *statement) map[relation]bool {
 	uses := map[relation]int{}
 	var walk func(r relation)

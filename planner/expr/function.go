@@ -185,10 +185,10 @@ func gives(k Kind, params ...Param) Signature {
 func rule(r Rule, params ...Param) Signature { return Signature{Params: params, Rule: r} }
 
 // each makes one signature for every kind of the last parameter, named name.
-func each(r Rule, result Kind, before []Param, name string, kinds ...Kind) []Signature {
+func each(r Rule, before []Param, name string, kinds ...Kind) []Signature {
 	list := make([]Signature, len(kinds))
 	for i, k := range kinds {
-		list[i] = Signature{Params: append(slices.Clone(before), param(name, k)), Rule: r, Result: Type{Kind: result}}
+		list[i] = Signature{Params: append(slices.Clone(before), param(name, k)), Rule: r}
 	}
 	return list
 }

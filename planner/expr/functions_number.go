@@ -3,7 +3,7 @@ package expr
 // numbers are the functions of numbers.
 func numbers() []Function {
 	numeric := []Kind{Int, BigInt, Decimal, Double}
-	same := each(Same, Null, nil, "x", numeric...)
+	same := each(Same, nil, "x", numeric...)
 	whole := []Signature{rule(Same, param("x", Int)), rule(Same, param("x", BigInt)), rule(Whole, param("x", Decimal)), rule(Same, param("x", Double))}
 	rounded := append([]Signature(nil), whole...)
 	rounded = append(rounded, rule(Rounded, param("x", Decimal), constant("digits", Int)))

@@ -13,24 +13,24 @@ func times() []Function {
 	return []Function{
 		{
 			Name: "extract", SQL: "EXTRACT", Aliases: []string{"DATE_PART"}, Group: "times", Syntax: "EXTRACT(unit FROM time)", Zoned: true,
-			Signatures: each(Extracted, Null, []Param{unit}, "time", append(moment, Interval)...),
+			Signatures: each(Extracted, []Param{unit}, "time", append(moment, Interval)...),
 			Doc:        "A field of a date, a time or an INTERVAL DAY TO SECOND: CENTURY, DAY, DECADE, DOW (0: Sunday), DOY, EPOCH, HOUR, ISODOW (1: Monday), ISOYEAR, MICROSECOND, MILLENNIUM, MILLISECOND, MINUTE, MONTH, QUARTER, SECOND, WEEK, YEAR. BIGINT, but EPOCH, SECOND and MILLISECOND are DECIMAL with their fraction.",
 			Examples:   []Example{{"EXTRACT(HOUR FROM TIMESTAMP '2017-11-25 09:30:05.5')", "9"}, {"EXTRACT(SECOND FROM TIMESTAMP '2017-11-25 09:30:05.5')", "5.500000"}, {"EXTRACT(DOW FROM DATE '2017-11-25')", "6"}},
 		},
 		{
 			Name: "date_trunc", SQL: "DATE_TRUNC", Group: "times", Syntax: "DATE_TRUNC('unit', time)", Zoned: true,
-			Signatures: each(Same, Null, []Param{unit}, "time", Timestamp, TimestampLTZ), Errors: outsideYears,
+			Signatures: each(Same, []Param{unit}, "time", Timestamp, TimestampLTZ), Errors: outsideYears,
 			Doc:      "The time cut to a unit: MICROSECOND, MILLISECOND, SECOND, MINUTE, HOUR, DAY, WEEK (from Monday), MONTH, QUARTER, YEAR, DECADE, CENTURY, MILLENNIUM. A DATE is taken as a TIMESTAMP.",
 			Examples: []Example{{"DATE_TRUNC('hour', TIMESTAMP '2017-11-25 09:30:05')", "2017-11-25 09:00:00"}, {"DATE_TRUNC('week', DATE '2017-11-25')", "2017-11-20 00:00:00"}},
 		},
 		{
 			Name: "floor_to", SQL: "FLOOR", Group: "times", Syntax: "FLOOR(time TO unit)", Zoned: true,
-			Signatures: each(Same, Null, []Param{unit}, "time", moment...), Errors: outsideYears,
+			Signatures: each(Same, []Param{unit}, "time", moment...), Errors: outsideYears,
 			Doc: "The time cut to a unit, of the same type: the units of DATE_TRUNC, of a DATE those from DAY on.", Examples: []Example{{"FLOOR(TIMESTAMP '2017-11-25 09:30:05' TO HOUR)", "2017-11-25 09:00:00"}, {"FLOOR(DATE '2017-11-25' TO MONTH)", "2017-11-01"}},
 		},
 		{
 			Name: "ceil_to", SQL: "CEIL", Aliases: []string{"CEILING"}, Group: "times", Syntax: "CEIL(time TO unit)", Zoned: true,
-			Signatures: each(Same, Null, []Param{unit}, "time", moment...), Errors: outsideYears,
+			Signatures: each(Same, []Param{unit}, "time", moment...), Errors: outsideYears,
 			Doc: "The time itself where it is a whole unit, else the beginning of the next.", Examples: []Example{{"CEIL(TIMESTAMP '2017-11-25 09:30:05' TO HOUR)", "2017-11-25 10:00:00"}, {"CEIL(DATE '2017-11-01' TO MONTH)", "2017-11-01"}},
 		},
 		{

@@ -48,7 +48,7 @@ func (p *parser) createView(start int) *CreateView {
 	v := &CreateView{IfNotExists: p.condition("IF", "NOT", "EXISTS"), Name: p.name("the view's name")}
 	p.refuseQualified("a view")
 	if p.isSymbol("(") {
-		v.Columns = p.names("a column's name")
+		v.Columns = p.columnNames()
 	}
 	if p.isWord("COMMENT") {
 		p.unsupported("COMMENT is", "use a comment: -- …")
@@ -165,7 +165,7 @@ func (p *parser) watermark(start int) *Watermark {
 func (p *parser) primaryKey(c *CreateTable, start int) {
 	p.expectWord("PRIMARY")
 	p.expectWord("KEY")
-	key := &PrimaryKey{Columns: p.names("a column's name")}
+	key := &PrimaryKey{Columns: p.columnNames()}
 	p.words("NOT", "ENFORCED")
 	key.Span = p.span(start)
 	p.setPrimaryKey(c, key)

@@ -60,7 +60,7 @@ func (p *parser) tableAlias() (*Ident, []Ident) {
 	}
 	var columns []Ident
 	if alias != nil && p.isSymbol("(") {
-		columns = p.names("a column's name")
+		columns = p.columnNames()
 	}
 	p.refuseFrom()
 	return alias, columns

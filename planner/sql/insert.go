@@ -11,7 +11,7 @@ func (p *parser) insert(start int) *Insert {
 		p.unsupported("an alias of the table of INSERT is", "leave it out")
 	}
 	if p.isSymbol("(") && !p.atQuery() {
-		ins.Columns = p.names("a column's name")
+		ins.Columns = p.columnNames()
 	}
 	switch t := p.tok(); {
 	case t.isWord("PARTITION"):

@@ -234,10 +234,10 @@ func (p *parser) str(what string) *StringLit {
 	return &StringLit{Span: Span{t.start, t.end}, Value: t.text}
 }
 
-// names reads (name, name …).
-func (p *parser) names(what string) []Ident {
+// columnNames reads (name, name …).
+func (p *parser) columnNames() []Ident {
 	var list []Ident
-	p.parenthesised(func() { list = append(list, p.name(what)) })
+	p.parenthesised(func() { list = append(list, p.name("a column's name")) })
 	return list
 }
 

@@ -40,7 +40,7 @@ func (p *parser) with() []*CTE {
 	for p.err == nil {
 		c := &CTE{Name: p.name("the name of a common table expression")}
 		if p.isSymbol("(") && !p.atQuery() {
-			c.Columns = p.names("a column's name")
+			c.Columns = p.columnNames()
 		}
 		p.expectWord("AS")
 		if p.isWord("MATERIALIZED") || p.areWords("NOT", "MATERIALIZED") {
