@@ -1,12 +1,14 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/labstack/echo/v4"
 
@@ -59,10 +61,17 @@ func (s *Server) runSQL(c echo.Context) error {
 	err = s.changeCatalog(c.Request().Context(), func(o *overlay) error {
 		answer.Results = make([]SQLResult, len(script))
 		run := statementRun{overlay: o, script: script, opts: planner.Options{CheckPath: s.opts.CheckPath}, tables: map[string]*planner.Table{}}
-		for i := range script {
-			if answer.Results[i], err = run.statement(i); err != nil {
+		var wrong scriptFaults
+		for i, st := range script {
+			if wrong.reaches(st) {
+				continue
+			}
+			if answer.Results[i], err = run.statement(i); err != nil && !wrong.add(st, err) {
 				return err
 			}
+		}
+		if err := wrong.err(); err != nil {
+			return err
 		}
 		lost, err := o.losses()
 		if err != nil || len(lost) == 0 {
@@ -74,6 +83,51 @@ func (s *Server) runSQL(c echo.Context) error {
 		return err
 	}
 	return c.JSON(http.StatusOK, answer)
+}
+
+// scriptFaults collects what is wrong with the statements of a script.
+type scriptFaults struct {
+	status int // of the first
+	all    planner.Error
+	names  []string // in lower case: of tables and views that are not as the script means them
+}
+
+// reaches reports whether a statement speaks of a name that an earlier fault is about:
+// what is wrong with it may follow from that.
+func (f *scriptFaults) reaches(st planner.CatalogStatement) bool {
+	if len(f.names) == 0 {
+		return false
+	}
+	text := strings.ToLower(st.SQL)
+	words := strings.FieldsFunc(text, isNoLetter)
+	return slices.ContainsFunc(f.names, func(name string) bool {
+		return slices.Contains(words, name) || strings.ContainsFunc(name, isNoLetter) && strings.Contains(text, name)
+	})
+}
+
+func isNoLetter(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }
+
+// add keeps a fault of a statement; false: the error is none of the script's.
+func (f *scriptFaults) add(st planner.CatalogStatement, err error) bool {
+	p := problemOf(err, http.MethodPost)
+	if len(p.Errors) == 0 {
+		return false
+	}
+	f.status = cmp.Or(f.status, p.Status)
+	for _, e := range p.Errors {
+		f.all.Problems = append(f.all.Problems, planner.Problem{Line: e.Line, Column: e.Column, Message: e.Message, Hint: e.Hint, Snippet: e.Snippet, Code: planner.Code(e.Code)})
+	}
+	if st.Name != "" {
+		f.names = append(f.names, strings.ToLower(st.Name))
+	}
+	return true
+}
+
+func (f *scriptFaults) err() error {
+	if len(f.all.Problems) == 0 {
+		return nil
+	}
+	return refuseScript(f.status, &f.all)
 }
 
 // A statementRun carries a script out on an overlay of the catalog.
