@@ -320,9 +320,9 @@ func (c *BuildConfig) connectOutput(t *Task, e int) error {
 		o.owner[g] = uint16(weir.SubtaskOf(g, n, len(o.owner)))
 	}
 	if edge.Rejects {
-		o.side = true
 		t.rejects.out, t.outputs.side = o, o
 	} else {
+		o.counts = len(t.outputs.edges) == 0
 		t.outputs.edges = append(t.outputs.edges, o)
 	}
 	for to := receivers.start; to < receivers.end; to++ {

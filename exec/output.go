@@ -30,7 +30,7 @@ type output struct {
 	now     func() time.Time
 	stats   *counters
 	name    string // of the operator whose rows these are
-	side    bool   // a Rejects edge, whose rows do not count as put out
+	counts  bool   // its rows are what the chain puts out: one of several edges, and no Rejects edge
 	forward bool   // rows keep their origin; elsewhere they lose it, wherever tasks run
 
 	hashes []uint64  // scratch: per row
@@ -151,7 +151,7 @@ func (o *output) broadcast(ctx context.Context, f weir.Frame) error {
 // send hands a batch to one target, in one frame or, encoded, in several.
 func (o *output) send(ctx context.Context, t *target, b *batch.Batch) error {
 	size := batch.Size(b)
-	if !o.side {
+	if o.counts {
 		o.stats.rowsOut.Add(int64(b.Rows()))
 	}
 	o.stats.bytesOut.Add(int64(size))

@@ -120,3 +120,24 @@ func TestForwardRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsOut: a chain puts a row out once, over however many edges it goes.
+func TestRowsOut(t *testing.T) {
+	t.Parallel()
+	const n = 100
+	c := exectest.Config{Graph: united(true), Parallelism: 2, Blobs: blob.NewMemory(), Openers: exec.Openers{Source: exectest.Numbers(n, 64, word)}}
+	j := exectest.Start(t, c)
+	if _, err := j.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	out := map[int]int64{}
+	for _, s := range j.Stats() {
+		out[s.Task.Chain] += s.RowsOut
+	}
+	if out[0] != n || out[1] != n {
+		t.Errorf("the scan put %d rows out, the filter %d, not %d each", out[0], out[1], n)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
