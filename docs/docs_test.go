@@ -191,3 +191,29 @@ func line(t *testing.T, names []string, row []byte) string {
 	}
 	return strings.Join(values, " | ")
 }
+
+// TestSettings: the page names every setting, or its last part behind the group's first.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("sql.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Settings\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, err = planner.Plan("SET 'xyz' = '1'; SELECT 1", nil, planner.Options{})
+	var refused *planner.Error
+	if !errors.As(err, &refused) {
+		t.Fatal(err)
+	}
+	names := strings.Split(strings.TrimPrefix(refused.Problems[0].Hint, "the options are "), ", ")
+	if len(names) < 10 {
+		t.Fatalf("the refusal lists no settings: %s", refused.Problems[0].Hint)
+	}
+	for _, name := range names {
+		_, last, _ := strings.Cut(name, ".")
+		if !strings.Contains(section, "`"+name+"`") && !strings.Contains(section, "`."+last+"`") {
+			t.Errorf("the page does not speak of the setting %s", name)
+		}
+	}
+}

@@ -47,7 +47,7 @@ func (p *parser) primary(t token) Expr {
 		case "|/":
 			p.unsupported("the operator |/ is", "write SQRT(x)")
 		case "||/":
-			p.unsupported("the operator ||/ is", "write SIGN(x) * POWER(ABS(x), 1.0 / 3)")
+			p.unsupported("the operator ||/ is", "write SIGN(x) * POWER(ABS(x), CAST(1 AS DOUBLE) / 3)")
 		}
 	}
 	p.expected("an expression")
