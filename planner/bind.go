@@ -16,6 +16,7 @@ type binder struct {
 	open     []*view
 	defining []*sql.CTE
 	read     int // tables, views and CTEs so far
+	tooMany  bool
 	warnings []string
 }
 

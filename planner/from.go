@@ -39,6 +39,10 @@ func (b *binder) tableRef(ref *sql.TableRef, w *with) input {
 		in.what = def.kind() + " " + name
 	}
 	if b.read > maxRead {
+		if b.tooMany {
+			return input{}
+		}
+		b.tooMany = true // it is so of every table from here on, and told once
 		b.found.add(ref.Name, CodeQuery, "", "the job reads more than %d tables and views, counted as often as they are named", maxRead)
 		return input{}
 	}
