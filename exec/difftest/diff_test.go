@@ -125,7 +125,7 @@ func (c *testCase) ask(t *testing.T, i int) (want answer, ok bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(c.seed^0x5eed, uint64(i)))
 	g := &gen{Rand: r, risky: r.IntN(3) == 0}
-	q := g.query(c.run.tables[0], 2)
+	q := g.query(c.run.tables[0], 2+r.IntN(2))
 	want, err := postgres(t.Context(), c.conn, q)
 	if err != nil {
 		t.Fatalf("case %d: PostgreSQL: %v\n%s", i, err, q.p)
@@ -151,13 +151,14 @@ func (c *testCase) ask(t *testing.T, i int) (want answer, ok bool) {
 }
 
 func difference(want, got answer) string {
-	if want.class == "" && (strings.Contains(got.err, "outside the years 1 to 9999") || strings.Contains(got.err, "years are 1 to 9999")) {
+	ours := strings.Contains(got.err, "outside the years 1 to 9999") || strings.Contains(got.err, "years are 1 to 9999")
+	if want.class == "" && ours {
 		return "" // PostgreSQL's years go further
 	}
 	if want.class != got.class {
 		return fmt.Sprintf("- %s %s\n+ %s %s", want.class, want.err, got.class, got.err)
 	}
-	if strings.Contains(want.err, "UTF-8") && !strings.Contains(got.err, "UTF-8") {
+	if strings.Contains(want.err, "UTF-8") && !strings.Contains(got.err, "UTF-8") && !ours {
 		return fmt.Sprintf("- %s\n+ %s", want.err, got.err)
 	}
 	if want.class != "" {
