@@ -28,8 +28,14 @@ func mix(x uint64) uint64 {
 func HashRows(b *Batch, keys []int, into []uint64) {
 	into = into[:b.Rows()]
 	clear(into)
+	HashMore(b, keys, into)
+}
+
+// HashMore goes on where into holds the hashes of the columns before: those of all of
+// them are the same as HashRows gives.
+func HashMore(b *Batch, keys []int, into []uint64) {
 	for _, k := range keys {
-		b.Columns[k].hash(b.Len, b.Sel, into)
+		b.Columns[k].hash(b.Len, b.Sel, into[:b.Rows()])
 	}
 }
 

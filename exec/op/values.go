@@ -183,7 +183,10 @@ func (v *values) find(b *batch.Batch, hashes []uint64) {
 	v.hashes = slices.Grow(v.hashes[:0], n)[:n]
 	v.slots = slices.Grow(v.slots[:0], n)[:n]
 	v.fresh = slices.Grow(v.fresh[:0], n)[:n]
-	batch.HashRows(&v.view, v.columns, v.hashes)
+	for i, at := range v.at {
+		v.hashes[i] = hashes[at]
+	}
+	batch.HashMore(&v.view, v.columns[len(v.columns)-1:], v.hashes)
 	for i, at := range v.at {
 		v.hashes[i] = hashes[at]&^(1<<32-1) | v.hashes[i]&(1<<32-1)
 	}

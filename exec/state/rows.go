@@ -8,6 +8,7 @@ import "weir/exec/batch"
 func (t *Table) UpsertRows(b *batch.Batch, keys []int, hashes []uint64, slots []int, fresh []bool) {
 	n := b.Rows()
 	hashes, slots, fresh = hashes[:n], slots[:n], fresh[:n]
+	t.warm(hashes)
 	if len(keys) == 1 && b.Columns[keys[0]].Physical == batch.Ints {
 		t.upsertInts(b, keys, hashes, slots, fresh)
 		return
@@ -54,5 +55,29 @@ func (t *Table) upsertAny(b *batch.Batch, keys []int, hashes []uint64, slots []i
 	for i, h := range hashes {
 		scratch = batch.EncodeKey(scratch[:0], b, keys, b.Row(i))
 		slots[i], fresh[i] = t.Upsert(h, scratch)
+	}
+}
+
+// warmEntries is the number of entries from which on a table is larger than the caches.
+const warmEntries = 1 << 16
+
+// warm reads what the lookups of the hashes are going to read, so that the processor waits
+// for many places of memory at once instead of one after the other.
+func (t *Table) warm(hashes []uint64) {
+	x := &t.index
+	if x.n < warmEntries {
+		return
+	}
+	for _, h := range hashes {
+		e := x.entries[x.home(uint32(h))]
+		if e == 0 || uint32(e>>32) != uint32(h) {
+			continue
+		}
+		slot := int(uint32(e)) - 1
+		c := t.chunks[slot>>chunkBits]
+		r := c.at(t.rec, slot&chunkMask)
+		if view(&r[1])[inlineKey] == longKey {
+			t.warmed += c.bytes[r[1]>>32]
+		}
 	}
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,6 +45,33 @@ func TestUpsertRows(t *testing.T) {
 		}
 		if table.Len() != len(distinct) {
 			t.Fatalf("keys %v: %d entries, want %d", keys, table.Len(), len(distinct))
+		}
+	}
+}
+
+// Rows find their entries in a table that is larger than the caches as well.
+func TestUpsertRowsOfMany(t *testing.T) {
+	t.Parallel()
+	for _, keys := range [][]int{{0}, {1}, {0, 1}} {
+		table := New(Options{}).Table("t", Layout{Words: 1})
+		b := batch.New([]batch.Physical{batch.Ints, batch.Strings}, batch.Target)
+		hashes, slots, fresh := make([]uint64, batch.Target), make([]int, batch.Target), make([]bool, batch.Target)
+		for round := range 2 {
+			for from := 0; from < 2*warmEntries; from += batch.Target {
+				b.Reset()
+				for i := range batch.Target {
+					b.Columns[0].AppendInt(int64(from + i))
+					b.Columns[1].AppendString(strings.Repeat("k", i%31) + strconv.Itoa(from+i))
+					b.EndRow(batch.Insert)
+				}
+				batch.HashRows(b, keys, hashes)
+				table.UpsertRows(b, keys, hashes, slots, fresh)
+				for i, slot := range slots {
+					if fresh[i] != (round == 0) || !bytes.Equal(table.Key(slot), batch.EncodeKey(nil, b, keys, i)) {
+						t.Fatalf("keys %v, round %d: row %d is at %d, fresh %v", keys, round, from+i, slot, fresh[i])
+					}
+				}
+			}
 		}
 	}
 }

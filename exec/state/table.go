@@ -20,6 +20,7 @@ type Table struct {
 	index  index
 	used   int   // slots ever used
 	free   []int // slots to be used again
+	warmed byte  // what warm reads, so that it is read
 }
 
 func newTable(s *Store, name string, l Layout) *Table {
