@@ -257,7 +257,7 @@ func (p *parser) refuseStarOptions() {
 // alias reads a name without AS, or nothing.
 func (p *parser) alias() *Ident {
 	t := p.tok()
-	if t.kind == kindQuoted || t.isName() && !opensClause(t.upper) {
+	if t.kind == kindQuoted || t.isName() && !opensClause(t.upper) && !p.peek(1).isWord("BY") {
 		a := p.name("a name")
 		return &a
 	}
@@ -265,7 +265,8 @@ func (p *parser) alias() *Ident {
 }
 
 // opensClause lists the words that are no reserved ones but that nobody means as an
-// alias without AS: they begin a clause that has to be refused by name.
+// alias without AS: they begin a clause that has to be refused by name. So does, before
+// BY, any word (CLUSTER BY).
 func opensClause(upper string) bool {
 	switch upper {
 	case "WINDOW", "QUALIFY", "TABLESAMPLE", "MINUS", "EMIT", "MATCH_RECOGNIZE", "OVER", "FILTER", "WITHIN", "COLLATE", "PIVOT", "UNPIVOT", "ASOF", "RETURNING":
