@@ -2,6 +2,7 @@ package planner
 
 import (
 	"slices"
+	"strings"
 
 	"weir/planner/sql"
 )
@@ -120,7 +121,7 @@ func sameLiteral(a, b sql.Expr) bool {
 		return ok && a.Value == b.Value && sameType(a.Type, b.Type)
 	case *sql.BytesLit:
 		b, ok := b.(*sql.BytesLit)
-		return ok && a.Value == b.Value
+		return ok && strings.EqualFold(a.Value, b.Value)
 	case *sql.Word:
 		b, ok := b.(*sql.Word)
 		return ok && a.Name == b.Name
