@@ -71,6 +71,9 @@ func (a *localAgg) Process(b *batch.Batch, out exec.Collector) error {
 	defer b.Release()
 	a.bytes.begin(b)
 	if a.pass > 0 {
+		if err := a.Flush(out); err != nil { // the groups that the last batch began: their texts lie where those of rows go
+			return err
+		}
 		a.pass -= b.Rows()
 		return a.passThrough(b, out)
 	}
