@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,22 +18,16 @@ func fold(e *expr.Expr) *expr.Expr {
 	if len(e.Args) == 0 {
 		return e
 	}
-	folded := *e
-	folded.Args = make([]*expr.Expr, len(e.Args))
-	constant := true
-	for i, a := range e.Args {
-		folded.Args[i] = fold(a)
-		constant = constant && isLiteral(folded.Args[i])
-	}
-	if short := simplify(&folded); short != nil {
+	e = withArgs(e, mapped(e.Args, fold))
+	if short := simplify(e); short != nil {
 		return short
 	}
-	if constant {
-		if value := compute(&folded); value != nil {
+	if !slices.ContainsFunc(e.Args, func(a *expr.Expr) bool { return !isLiteral(a) }) {
+		if value := compute(e); value != nil {
 			return value
 		}
 	}
-	return &folded
+	return e
 }
 
 // simplify drops the operands that do not matter, without those that would fail; nil

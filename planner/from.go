@@ -205,7 +205,7 @@ func (b *binder) readDefinition(def *definition, at sql.Ident) relation {
 	}
 	s := b.scans[t]
 	if s == nil {
-		s = &scan{table: t, read: allColumns(t)}
+		s = newScan(t, allColumns(t))
 		b.scans[t] = s
 	}
 	if len(t.all) == len(t.Columns) {

@@ -74,20 +74,23 @@ func (in *identifier) of(r relation) *normal {
 	if n := in.known[r]; n != nil {
 		return n
 	}
-	n := &normal{exprs: columnsOf(r.columns())}
+	var n *normal
 	switch r := r.(type) {
 	case *scan:
-		n.from, n.names = tableIdentity(r.table), namesAt(r.table, r.read)
+		n = &normal{from: tableIdentity(r.table), names: columnNamesOf(r.cols)}
 	case *values:
-		n.from, n.names = "values", columnNamesOf(r.cols)
+		n = &normal{from: "values", names: columnNamesOf(r.cols)}
 	case *filter:
 		n = in.of(r.input)
 	case *project:
 		n = in.project(r)
 	case *aggregate:
-		in.aggregate(n, r)
+		n = in.aggregate(r)
 	case *union:
-		in.union(n, r)
+		n = in.union(r)
+	}
+	if n.exprs == nil { // they lie below others as they are
+		n.exprs = columnsOf(r.columns())
 	}
 	in.known[r] = n
 	return n
@@ -114,13 +117,13 @@ func (in *identifier) project(p *project) *normal {
 	return n
 }
 
-func (in *identifier) aggregate(n *normal, a *aggregate) {
+func (in *identifier) aggregate(a *aggregate) *normal {
 	below := in.of(a.input)
 	a.identity = below.from + "\x00" + below.texts(a.keys)
 	if a.sets != nil {
 		a.identity += fmt.Sprint(" sets ", a.sets)
 	}
-	n.from = a.identity
+	n := &normal{from: a.identity}
 	for _, k := range a.keys {
 		n.names = append(n.names, substitute(k, below.exprs).SQL(below.names))
 	}
@@ -130,11 +133,12 @@ func (in *identifier) aggregate(n *normal, a *aggregate) {
 	for _, c := range a.aggs {
 		n.names = append(n.names, c.text)
 	}
+	return n
 }
 
-func (in *identifier) union(n *normal, u *union) {
+func (in *identifier) union(u *union) *normal {
 	from := make([]string, len(u.from))
-	n.names = make([]string, len(u.cols))
+	n := &normal{names: make([]string, len(u.cols))}
 	for i, r := range u.from {
 		below := in.of(r)
 		from[i] = below.from
@@ -147,6 +151,7 @@ func (in *identifier) union(n *normal, u *union) {
 		}
 	}
 	n.from = "(" + strings.Join(from, " + ") + ")"
+	return n
 }
 
 func tableIdentity(t *table) string { return strings.ToLower(t.Name) + " " + t.Connector }

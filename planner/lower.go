@@ -70,7 +70,7 @@ func (l *lowering) chain(s *stream) *plan.Chain { return &l.graph.Chains[s.chain
 
 // open begins a chain.
 func (l *lowering) open(single bool) int {
-	l.graph.Chains = append(l.graph.Chains, plan.Chain{Single: single})
+	l.graph.Chains = append(l.graph.Chains, plan.Chain{Single: single, Operators: make([]plan.Operator, 0, 4)})
 	l.sealed = append(l.sealed, false)
 	return len(l.graph.Chains) - 1
 }

@@ -34,12 +34,14 @@ type Result struct {
 	Explain  bool
 	Tables   []Table // tables and views, as the plan uses them: what is read, in the order of first use; then the sinks
 	Warnings []string
-	// Logical is the logical plan as bound, a node to a line; Rewritten says what
-	// rewriting changed in it.
-	Logical   string
-	Rewritten []string
+	Rewritten []string   // what rewriting changed in the logical plan
 	State     []StateUse // what operators keep
+
+	bound *statement
 }
+
+// Logical is the logical plan as bound, a node to a line.
+func (r *Result) Logical() string { return explainTree(r.bound) }
 
 // A Table is the definition of a table or view.
 type Table struct {
@@ -78,11 +80,10 @@ func planScript(text string, catalog Catalog, opts Options, found *problems) (*R
 		groups = weir.DefaultMaxParallelism
 	}
 	identify(st)
-	result.Logical = explainTree(st)
 	rewritten, changed := rewrite(st, opts.Rewrites)
 	graph, lowered := lower(rewritten, groups)
 	result.Graph, result.Rewritten = graph, slices.Concat(changed, lowered)
-	result.describe(st)
+	result.describe()
 	return result, nil
 }
 
@@ -105,7 +106,7 @@ func bindScript(text string, catalog Catalog, opts Options, found *problems) (*s
 	if st == nil {
 		panic(fmt.Sprintf("planner: a query was refused without a reason: %s", text))
 	}
-	result := &Result{Settings: settings, Explain: st.explain, Warnings: warnings, Tables: ns.tablesOf(st)}
+	result := &Result{bound: st, Settings: settings, Explain: st.explain, Warnings: warnings, Tables: ns.tablesOf(st)}
 	result.Columns = planColumns(st.targets[0].rel.columns())
 	return st, result, nil
 }

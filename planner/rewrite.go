@@ -50,10 +50,11 @@ func (w *rewriting) note(format string, args ...any) {
 
 // sharedNodes finds the nodes that are the input of several, or what several targets write.
 func sharedNodes(s *statement) map[relation]bool {
-	uses := map[relation]int{}
+	shared := map[relation]bool{}
 	var walk func(r relation)
 	walk = func(r relation) {
-		if uses[r]++; uses[r] > 1 {
+		_, seen := shared[r]
+		if shared[r] = seen; seen {
 			return
 		}
 		for _, in := range r.inputs() {
@@ -63,80 +64,82 @@ func sharedNodes(s *statement) map[relation]bool {
 	for _, t := range s.targets {
 		walk(t.rel)
 	}
-	shared := map[relation]bool{}
-	for r, n := range uses {
-		if n > 1 {
-			shared[r] = true
-		}
-	}
 	return shared
 }
 
 // transform rebuilds the trees from below: f gets each node, once, over the inputs that it
 // has rebuilt.
 func (w *rewriting) transform(s *statement, f func(r relation) relation) {
-	done := map[relation]relation{}
-	var walk func(r relation) relation
-	walk = func(r relation) relation {
-		if known, ok := done[r]; ok {
-			return known
-		}
-		inputs := slices.Clone(r.inputs())
-		for i, in := range inputs {
-			inputs[i] = walk(in)
-		}
-		made := f(withInputs(r, inputs))
-		if done[r] = made; w.shared[r] {
+	t := rebuilding{done: map[relation]relation{}, f: func(r, over relation) relation {
+		made := f(over)
+		if w.shared[r] {
 			w.shared[made] = true
 		}
 		return made
-	}
+	}}
 	for i := range s.targets {
-		s.targets[i].rel = walk(s.targets[i].rel)
+		s.targets[i].rel = t.of(s.targets[i].rel)
 	}
 }
 
-// withInputs gives r, or a copy of it with other inputs.
-func withInputs(r relation, inputs []relation) relation {
-	if slices.Equal(r.inputs(), inputs) {
-		return r
+// A rebuilding makes trees anew from below: f gets each node, once, as it was and over the
+// inputs that were made.
+type rebuilding struct {
+	done map[relation]relation
+	f    func(r, over relation) relation
+}
+
+func (t *rebuilding) of(r relation) relation {
+	made, ok := t.done[r]
+	if !ok {
+		made = t.f(r, withInputs(r, t.of))
+		t.done[r] = made
 	}
+	return made
+}
+
+// withInputs gives r over what f makes of its inputs: r itself, or a copy.
+func withInputs(r relation, f func(in relation) relation) relation {
 	switch r := r.(type) {
 	case *filter:
-		c := *r
-		c.input = inputs[0]
-		return &c
+		if in := f(r.input); in != r.input {
+			c := *r
+			c.input = in
+			return &c
+		}
 	case *project:
-		c := *r
-		c.input = inputs[0]
-		return &c
+		if in := f(r.input); in != r.input {
+			c := *r
+			c.input = in
+			return &c
+		}
 	case *aggregate:
-		c := *r
-		c.input = inputs[0]
-		return &c
+		if in := f(r.input); in != r.input {
+			c := *r
+			c.input = in
+			return &c
+		}
 	case *union:
 		c := *r
-		c.from = inputs
-		return &c
+		c.from = make([]relation, len(r.from))
+		for i, in := range r.from {
+			c.from[i] = f(in)
+		}
+		if !slices.Equal(c.from, r.from) {
+			return &c
+		}
 	}
-	panic("planner: a leaf with inputs")
+	return r
 }
 
 // withExprs gives a copy of r whose own expressions are f's.
 func withExprs(r relation, f func(e *expr.Expr) *expr.Expr) relation {
-	each := func(list []*expr.Expr) []*expr.Expr {
-		made := make([]*expr.Expr, len(list))
-		for i, e := range list {
-			made[i] = f(e)
-		}
-		return made
-	}
 	switch r := r.(type) {
 	case *values:
 		c := *r
 		c.rows = make([][]*expr.Expr, len(r.rows))
 		for i, row := range r.rows {
-			c.rows[i] = each(row)
+			c.rows[i] = mapped(row, f)
 		}
 		return &c
 	case *filter:
@@ -145,11 +148,11 @@ func withExprs(r relation, f func(e *expr.Expr) *expr.Expr) relation {
 		return &c
 	case *project:
 		c := *r
-		c.exprs = each(r.exprs)
+		c.exprs = mapped(r.exprs, f)
 		return &c
 	case *aggregate:
 		c := *r
-		c.keys, c.aggs = each(r.keys), slices.Clone(r.aggs)
+		c.keys, c.aggs = mapped(r.keys, f), slices.Clone(r.aggs)
 		for i := range c.aggs {
 			if c.aggs[i].arg != nil {
 				c.aggs[i].arg = f(c.aggs[i].arg)
@@ -170,7 +173,7 @@ func (w *rewriting) fold(s *statement) {
 		changed := false
 		folding := func(e *expr.Expr) *expr.Expr {
 			folded := fold(e)
-			if equal(e, folded) || w.without.NoFold && slices.Equal(reads(folded), reads(e)) && !(isFilter && w.faults.fails(e, inputs[0])) {
+			if folded == e || equal(e, folded) || w.without.NoFold && slices.Equal(reads(folded), reads(e)) && !(isFilter && w.faults.fails(e, inputs[0])) {
 				return e
 			}
 			var names []string
@@ -302,7 +305,7 @@ func (w *rewriting) filtersBehind(s *statement) {
 			return r
 		}
 		if in, ok := behind(a.input); ok {
-			return withInputs(a, []relation{in})
+			return withInputs(a, func(relation) relation { return in })
 		}
 		return r
 	})
@@ -315,7 +318,7 @@ func (w *rewriting) filtersBehind(s *statement) {
 		if p, ok := t.rel.(*project); !ok {
 			s.targets[i].rel = in
 		} else if !slices.ContainsFunc(p.exprs, expr.CanFail) {
-			s.targets[i].rel = withInputs(p, []relation{in})
+			s.targets[i].rel = withInputs(p, func(relation) relation { return in })
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (n *needing) rebuilt(r relation, need []bool) narrowed {
 			break
 		}
 		n.noteUnread(r, need)
-		return narrowed{&scan{table: r.table, read: picked(r.read, keep)}, at}
+		return narrowed{newScan(r.table, picked(r.read, keep)), at}
 	case *values:
 		if len(keep) == len(r.cols) {
 			break

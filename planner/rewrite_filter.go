@@ -60,11 +60,7 @@ func (p *pushing) inner(r relation) relation {
 	if f, ok := r.(*filter); ok { // a shared one
 		made = p.push(f.input, conjuncts(f.predicate))
 	} else {
-		inputs := make([]relation, len(r.inputs()))
-		for i, in := range r.inputs() {
-			inputs[i] = p.push(in, nil)
-		}
-		made = withInputs(r, inputs)
+		made = withInputs(r, func(in relation) relation { return p.push(in, nil) })
 	}
 	p.done[r] = made
 	return made

@@ -24,27 +24,16 @@ func (w *rewriting) finalGroups(s *statement) {
 
 // withFinal makes those aggregates final that are chosen, bounded and emit changes.
 func withFinal(r relation, chosen func(*aggregate) bool) relation {
-	done := map[relation]relation{}
-	var walk func(r relation) relation
-	walk = func(r relation) relation {
-		if known, ok := done[r]; ok {
-			return known
+	t := rebuilding{done: map[relation]relation{}, f: func(old, made relation) relation {
+		a, ok := made.(*aggregate)
+		if !ok || !chosen(old.(*aggregate)) || !bounded(a) || !changing(a) {
+			return made
 		}
-		inputs := slices.Clone(r.inputs())
-		for i, in := range inputs {
-			inputs[i] = walk(in)
-		}
-		made := withInputs(r, inputs)
-		if a, ok := made.(*aggregate); ok && bounded(a) && changing(a) {
-			if old, ok := r.(*aggregate); ok && chosen(old) {
-				c := *a
-				c.final, made = true, &c
-			}
-		}
-		done[r] = made
-		return made
-	}
-	return walk(r)
+		c := *a
+		c.final = true
+		return &c
+	}}
+	return t.of(r)
 }
 
 // markFallible notes the aggregates from whose rows something is computed that may fail;

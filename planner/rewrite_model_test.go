@@ -95,7 +95,7 @@ func (g *treeMaker) leaf() relation {
 	name := []string{"t", "u"}[g.draw(2, "table")]
 	cols := []plan.Column{{Name: "a", Type: integer()}, {Name: "b", Type: integer()}, {Name: "c", Type: integer()}}
 	t := &table{Table: plan.Table{Name: name, Connector: "filesystem", Columns: cols}, bounded: true}
-	return &scan{table: t, read: []int{0, 1, 2}}
+	return newScan(t, []int{0, 1, 2})
 }
 
 func (g *treeMaker) project(in relation) relation {

@@ -34,14 +34,18 @@ func eachComputed(e *expr.Expr, f func(i int)) {
 	}
 }
 
-// mapColumns copies e, which may be nil, with every column i replaced by to(i).
+// mapColumns gives e, which may be nil, with every column i replaced by to(i).
 func mapColumns(e *expr.Expr, to func(i int) int) *expr.Expr {
 	if e == nil {
 		return nil
 	}
 	return rebuild(e, func(c *expr.Expr) *expr.Expr {
+		i := to(c.Column)
+		if i == c.Column {
+			return c
+		}
 		moved := *c
-		moved.Column = to(c.Column)
+		moved.Column = i
 		return &moved
 	})
 }
@@ -51,19 +55,34 @@ func substitute(e *expr.Expr, list []*expr.Expr) *expr.Expr {
 	return rebuild(e, func(c *expr.Expr) *expr.Expr { return list[c.Column] })
 }
 
-// rebuild copies e with every column replaced.
+// rebuild gives e with every column replaced; it copies what changes.
 func rebuild(e *expr.Expr, column func(c *expr.Expr) *expr.Expr) *expr.Expr {
 	if e.Op == expr.OpColumn {
 		return column(e)
 	}
-	if len(e.Args) == 0 {
+	return withArgs(e, mapped(e.Args, func(a *expr.Expr) *expr.Expr { return rebuild(a, column) }))
+}
+
+// mapped gives what f makes of each expression: the list itself where that is the same.
+func mapped(list []*expr.Expr, f func(e *expr.Expr) *expr.Expr) []*expr.Expr {
+	made := list
+	for i, e := range list {
+		to := f(e)
+		if to != e && &made[0] == &list[0] {
+			made = slices.Clone(list)
+		}
+		made[i] = to
+	}
+	return made
+}
+
+// withArgs gives e over other operands: e itself, or a copy.
+func withArgs(e *expr.Expr, args []*expr.Expr) *expr.Expr {
+	if len(args) == 0 || &args[0] == &e.Args[0] {
 		return e
 	}
 	c := *e
-	c.Args = make([]*expr.Expr, len(e.Args))
-	for i, a := range e.Args {
-		c.Args[i] = rebuild(a, column)
-	}
+	c.Args = args
 	return &c
 }
 

@@ -31,7 +31,7 @@ type tableColumn struct {
 // bindTable checks a CREATE TABLE: its columns, its types and its options. It returns
 // a table even where something is wrong, so that more can be found.
 func bindTable(def *sql.CreateTable, zone string, found *problems) *table {
-	t := &table{def: def, Table: plan.Table{Name: def.Name.Name, Columns: []plan.Column{}}}
+	t := &table{def: def, Table: plan.Table{Name: def.Name.Name, Columns: make([]plan.Column, 0, len(def.Columns))}, all: make([]tableColumn, 0, len(def.Columns))}
 	for _, c := range def.Columns {
 		t.addColumn(c, found)
 	}
@@ -66,7 +66,10 @@ func (t *table) addColumn(c *sql.Column, found *problems) {
 
 // compute binds the computed columns over the others.
 func (t *table) compute(zone string, found *problems) {
-	stored := (&scan{table: t, read: allColumns(t)}).columns()
+	if len(t.all) == len(t.Columns) {
+		return
+	}
+	stored := newScan(t, allColumns(t)).cols
 	s := &scope{found: found, fields: visibleColumns(stored, t.Name), from: "table " + t.Name, clause: "a computed column", zone: zone}
 	for i := range t.all {
 		c := &t.all[i]

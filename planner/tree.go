@@ -31,7 +31,16 @@ type column struct {
 // then its rows are read once.
 type scan struct {
 	table *table
-	read  []int // indexes of the table's columns; columns() has these
+	read  []int // indexes of the table's columns
+	cols  []column
+}
+
+func newScan(t *table, read []int) *scan {
+	s := &scan{table: t, read: read, cols: make([]column, len(read))}
+	for i, c := range read {
+		s.cols[i] = column{t.Columns[c].Name, t.Columns[c].Type, t.Columns[c].NotNull}
+	}
+	return s
 }
 
 // A values is the rows of VALUES; without columns and with one row it is what SELECT
@@ -108,14 +117,7 @@ type target struct {
 	identity string // names the state of the result or the sink; made from the tree as bound
 }
 
-func (s *scan) columns() []column {
-	cols := make([]column, len(s.read))
-	for i, c := range s.read {
-		cols[i] = column{s.table.Columns[c].Name, s.table.Columns[c].Type, s.table.Columns[c].NotNull}
-	}
-	return cols
-}
-
+func (s *scan) columns() []column      { return s.cols }
 func (v *values) columns() []column    { return v.cols }
 func (f *filter) columns() []column    { return f.input.columns() }
 func (p *project) columns() []column   { return p.cols }

@@ -11,11 +11,7 @@ const maxFraction = 6
 // bindType gives the meaning of a type's name, or the type of NULL, which fits
 // everywhere, after saying what is wrong with it.
 func bindType(t *sql.TypeName, found *problems) expr.Type {
-	plainKinds := map[string]expr.Kind{
-		"BOOLEAN": expr.Boolean, "INT": expr.Int, "INTEGER": expr.Int, "BIGINT": expr.BigInt, "DOUBLE": expr.Double,
-		"STRING": expr.String, "VARCHAR": expr.String, "TEXT": expr.String, "BYTES": expr.Bytes, "DATE": expr.Date,
-	}
-	if kind, ok := plainKinds[t.Name]; ok {
+	if kind := plainKind(t.Name); kind != expr.Null {
 		if len(t.Args) > 0 {
 			hint := "write " + t.Name
 			if kind == expr.String {
@@ -32,15 +28,34 @@ func bindType(t *sql.TypeName, found *problems) expr.Type {
 		return timeType(t, expr.TimestampLTZ, found)
 	case "DECIMAL", "NUMERIC":
 		return decimalType(t, found)
-	case "INTERVAL":
-		return expr.Type{Kind: expr.Interval}
-	case "INTERVAL DAY TO SECOND":
+	case "INTERVAL", "INTERVAL DAY TO SECOND":
 		return expr.Type{Kind: expr.Interval}
 	case "INTERVAL YEAR TO MONTH":
 		return expr.Type{Kind: expr.MonthInterval}
 	}
 	refuseType(t, found)
 	return expr.Type{Kind: expr.Null}
+}
+
+// plainKind gives the kind of a type without arguments, or Null.
+func plainKind(name string) expr.Kind {
+	switch name {
+	case "BOOLEAN":
+		return expr.Boolean
+	case "INT", "INTEGER":
+		return expr.Int
+	case "BIGINT":
+		return expr.BigInt
+	case "DOUBLE":
+		return expr.Double
+	case "STRING", "VARCHAR", "TEXT":
+		return expr.String
+	case "BYTES":
+		return expr.Bytes
+	case "DATE":
+		return expr.Date
+	}
+	return expr.Null
 }
 
 func timeType(t *sql.TypeName, kind expr.Kind, found *problems) expr.Type {

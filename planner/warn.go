@@ -10,11 +10,11 @@ import (
 )
 
 // describe fills in what the graph keeps, and warns of what may surprise.
-func (r *Result) describe(bound *statement) {
+func (r *Result) describe() {
 	r.State = State(r.Graph)
 	r.warnState()
 	r.warnKeys()
-	if volatileStatement(bound) {
+	if volatileStatement(r.bound) {
 		r.warn("CURRENT_TIMESTAMP and its like are the moment when a row is processed: rows that are processed again after a failure get another one")
 	}
 }
@@ -112,7 +112,7 @@ func (r *Result) Text() string {
 		}
 	}
 	b.WriteString("logical plan\n")
-	for line := range strings.Lines(r.Logical) {
+	for line := range strings.Lines(r.Logical()) {
 		b.WriteString("  " + line)
 	}
 	section("changed", r.Rewritten)

@@ -152,7 +152,7 @@ func (s *Server) plan(c echo.Context) error {
 	v := Plan{
 		Text: planned.Text(), Columns: viewColumns(planned.Columns), Bounded: planned.Graph.Bounded,
 		Tables: []string{}, Settings: planned.Settings, Warnings: append([]string{}, planned.Warnings...),
-		Logical: planned.Logical, Rewritten: append([]string{}, planned.Rewritten...),
+		Logical: planned.Logical(), Rewritten: append([]string{}, planned.Rewritten...),
 		Chains: []PlanChain{}, Edges: viewEdges(planned.Graph), State: []PlanState{},
 	}
 	for _, u := range planned.State {
