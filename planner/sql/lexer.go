@@ -165,20 +165,22 @@ func (l *lexer) digitAt(pos int) bool { return pos < len(l.src) && isDigit(rune(
 
 // quoted reads text between two quotes, in which a doubled quote stands for one.
 func (l *lexer) quoted(quote byte, k kind, what string) token {
-	start := l.pos
-	var text strings.Builder
+	start, doubled := l.pos, false
 	for i := start + 1; i < len(l.src); i++ {
 		if l.src[i] != quote {
-			text.WriteByte(l.src[i])
 			continue
 		}
 		if i+1 < len(l.src) && l.src[i+1] == quote {
-			text.WriteByte(quote)
+			doubled = true
 			i++
 			continue
 		}
 		l.pos = i + 1
-		return l.checked(token{kind: k, start: start, end: l.pos, text: text.String()}, what)
+		text := l.src[start+1 : i]
+		if q := string(quote); doubled {
+			text = strings.ReplaceAll(text, q+q, q)
+		}
+		return l.checked(token{kind: k, start: start, end: l.pos, text: text}, what)
 	}
 	l.pos = len(l.src)
 	return l.bad(start, "the "+what+" has no end", "close it with "+string(quote))
@@ -224,14 +226,9 @@ func (l *lexer) checked(t token, what string) token {
 
 func (l *lexer) symbol(r rune, size int) token {
 	start := l.pos
-	for _, s := range [...]string{
-		"<=>", "!~~", "!~*", "->>", "#>>", "||/", // from long to short: the first one that fits is taken
-		"<>", "!=", "<=", ">=", "==", "||", "::", "=>", "->", "!~", "~*", "~~", "#>", "<<", ">>", "@>", "<@", "|/",
-	} {
-		if strings.HasPrefix(l.src[start:], s) {
-			l.pos += len(s)
-			return token{kind: kindSymbol, start: start, end: l.pos, text: s}
-		}
+	if s := longSymbol(l.src[start:]); s != "" {
+		l.pos += len(s)
+		return token{kind: kindSymbol, start: start, end: l.pos, text: s}
 	}
 	l.pos += size
 	if strings.ContainsRune("()[],;.+-*/%<>=^&|~#@", r) {
@@ -245,6 +242,23 @@ func (l *lexer) symbol(r rune, size int) token {
 		hint = "a script has no parameters: write the value"
 	}
 	return l.bad(start, fmt.Sprintf("the character %q has no meaning here", r), hint)
+}
+
+// longSymbol gives the symbol of several characters that rest begins with, if any.
+func longSymbol(rest string) string {
+	const second = "=>~*|:<@/" // what stands second in them
+	if len(rest) < 2 || strings.IndexByte(second, rest[1]) < 0 {
+		return ""
+	}
+	for _, s := range [...]string{
+		"<=>", "!~~", "!~*", "->>", "#>>", "||/", // from long to short: the first one that fits is taken
+		"<>", "!=", "<=", ">=", "==", "||", "::", "=>", "->", "!~", "~*", "~~", "#>", "<<", ">>", "@>", "<@", "|/",
+	} {
+		if strings.HasPrefix(rest, s) {
+			return s
+		}
+	}
+	return ""
 }
 
 func (l *lexer) bad(start int, reason, hint string) token {

@@ -1,7 +1,5 @@
 package sql
 
-import "strings"
-
 type kind uint8
 
 const (
@@ -33,19 +31,21 @@ func (t token) isSymbol(s string) bool { return t.kind == kindSymbol && t.text =
 
 // asciiUpper folds ASCII letters only: no letter of another alphabet makes a keyword.
 func asciiUpper(s string) string {
-	if strings.IndexFunc(s, asciiLower) < 0 {
-		return s
-	}
-	upper := []byte(s)
-	for i, c := range upper {
-		if 'a' <= c && c <= 'z' {
-			upper[i] = c - 'a' + 'A'
+	var upper []byte // nil while there is nothing to fold
+	for i := range len(s) {
+		if s[i] < 'a' || s[i] > 'z' {
+			continue
 		}
+		if upper == nil {
+			upper = []byte(s)
+		}
+		upper[i] -= 'a' - 'A'
+	}
+	if upper == nil {
+		return s
 	}
 	return string(upper)
 }
-
-func asciiLower(r rune) bool { return 'a' <= r && r <= 'z' }
 
 // describe names the token in a message.
 func (t token) describe() string {
