@@ -339,6 +339,9 @@ func (p *progress) final(job jobView) {
 			s += fmt.Sprintf("  %s rows/s", grouped(int64(float64(job.RowsIn)/d.Seconds())))
 		}
 	}
+	if job.Attempt > 1 {
+		s += fmt.Sprintf("  since attempt %d began", job.Attempt) // those before read rows too
+	}
 	if cp := job.LastCheckpoint; cp != nil {
 		s += fmt.Sprintf("  checkpoint %d", cp.ID)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,6 +26,23 @@ func TestProblemText(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, p.Error()); diff != "" {
 			t.Errorf("%s: -want +got\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestFinalLine(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2017, 11, 25, 1, 0, 0, 0, time.UTC)
+	ended := began.Add(2 * time.Second)
+	for attempt, want := range map[int64]string{
+		1: "finished  1,000 rows in 2.000 s  500 rows/s\n",
+		3: "finished  1,000 rows in 2.000 s  500 rows/s  since attempt 3 began\n",
+	} {
+		var out strings.Builder
+		p := &progress{out: &out}
+		p.final(jobView{Status: "FINISHED", RowsIn: 1000, Attempt: attempt, StartedAt: &began, EndedAt: &ended})
+		if out.String() != want {
+			t.Errorf("attempt %d: %q, want %q", attempt, out.String(), want)
 		}
 	}
 }
