@@ -305,7 +305,7 @@ func mismatch(x, y *expr.Expr) string {
 	for _, pair := range [][2]*expr.Expr{{x, y}, {y, x}} {
 		switch a, b := pair[0].Type, pair[1].Type; {
 		case a.Kind == expr.Boolean && rank(b) > 0:
-			return "a BOOLEAN is a condition of its own: write x or NOT x"
+			return "a BOOLEAN is a condition of its own: write x or NOT x; CAST(x AS INT) makes 0 or 1 of it"
 		case timeRank(a) > 0 && rank(b) > 0:
 			return "TO_TIMESTAMP_LTZ(number, 0) is a time of seconds, EXTRACT(EPOCH FROM time) its number"
 		}

@@ -90,6 +90,9 @@ func (p *parser) endOfQuery(s *Select) {
 		if s != nil {
 			hint = p.misspelt("WHERE", "GROUP", "HAVING", "UNION", "ORDER", "LIMIT")
 		}
+		if t.isWord("NOT") && (next.isWord("NULL") || next.isWord("IS")) {
+			hint = "write x IS NOT NULL"
+		}
 		p.expectedHint(p.terminator(), hint)
 	}
 }

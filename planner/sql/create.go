@@ -86,6 +86,8 @@ func (p *parser) createTable(start int) *CreateTable {
 		p.unsupported("CREATE TABLE … AS SELECT is", insteadOfTableAs)
 	case t.isWord("LIKE"):
 		p.unsupported("CREATE TABLE … LIKE is", "write the columns out")
+	case t.kind == kindWord && c.Options != nil:
+		p.expectedHint("the end of the statement", "a semicolon ends each statement of a script")
 	case t.kind == kindWord:
 		p.expectedHint("WITH or the end of the statement", didYouMean(t.text, "WITH"))
 	}

@@ -268,6 +268,8 @@ func (p *parser) refuseSymbol(t token) {
 		hint = "write x LIKE 'a%', or REGEXP_EXTRACT(x, '…') IS NOT NULL"
 	case "<=>":
 		hint = "write x IS NOT DISTINCT FROM y"
+	case "&&":
+		hint = "write AND"
 	case "[":
 		hint = "there are no arrays: keep JSON in a STRING and read it with JSON_VALUE"
 	case "&", "|", "#", "<<", ">>", "@>", "<@":

@@ -5,6 +5,9 @@ func (p *parser) insert(start int) *Insert {
 		p.unsupported("INSERT OVERWRITE is", "write INSERT INTO")
 	}
 	p.expectWord("INTO")
+	if p.isWord("TABLE") {
+		p.unsupported("TABLE before the name is", "leave it out: INSERT INTO name")
+	}
 	ins := &Insert{Table: p.name("the name of a table")}
 	p.refuseQualified("a table")
 	if p.isWord("AS") {

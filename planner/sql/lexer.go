@@ -238,7 +238,7 @@ func (l *lexer) symbol(r rune, size int) token {
 	if r == '‘' || r == '’' || r == '“' || r == '”' {
 		hint = `use the plain quotes ' and "`
 	}
-	if r == '?' || r == '$' || r == ':' {
+	if next, _ := utf8.DecodeRuneInString(l.src[l.pos:]); r == '?' || (r == '$' || r == ':') && nameLetter(next) {
 		hint = "a script has no parameters: write the value"
 	}
 	return l.bad(start, fmt.Sprintf("the character %q has no meaning here", r), hint)
@@ -246,13 +246,13 @@ func (l *lexer) symbol(r rune, size int) token {
 
 // longSymbol gives the symbol of several characters that rest begins with, if any.
 func longSymbol(rest string) string {
-	const second = "=>~*|:<@/" // what stands second in them
+	const second = "=>~*|:<@/&" // what stands second in them
 	if len(rest) < 2 || strings.IndexByte(second, rest[1]) < 0 {
 		return ""
 	}
 	for _, s := range [...]string{
 		"<=>", "!~~", "!~*", "->>", "#>>", "||/", // from long to short: the first one that fits is taken
-		"<>", "!=", "<=", ">=", "==", "||", "::", "=>", "->", "!~", "~*", "~~", "#>", "<<", ">>", "@>", "<@", "|/",
+		"<>", "!=", "<=", ">=", "==", "||", "::", "=>", "->", "!~", "~*", "~~", "#>", "<<", ">>", "@>", "<@", "|/", "&&",
 	} {
 		if strings.HasPrefix(rest, s) {
 			return s
@@ -268,6 +268,8 @@ func (l *lexer) bad(start int, reason, hint string) token {
 func plainLetter(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_'
 }
+
+func nameLetter(r rune) bool { return nameStart(r) || isDigit(r) }
 
 func isDigit(r rune) bool   { return '0' <= r && r <= '9' }
 func nameStart(r rune) bool { return r == '_' || r != utf8.RuneError && unicode.IsLetter(r) }

@@ -158,6 +158,9 @@ func (p *parser) fail(code Code, pos, end int, message, hint string) {
 func (p *parser) expected(what string) {
 	t := p.tok()
 	hint := ""
+	if t.kind == kindString && what == "a name" {
+		hint = "a name is written plain or in double quotes: \"" + strings.ReplaceAll(t.text, "\"", "\"\"") + "\""
+	}
 	if t.kind == kindWord && reserved(t.upper) && strings.Contains(what, "name") && (!p.goesOn(t) || p.tokens[max(p.at-1, 0)].isWord("AS")) {
 		hint = fmt.Sprintf("%s is a reserved word; to use it as a name write \"%s\"", t.upper, t.text)
 	}

@@ -258,6 +258,9 @@ func (p *parser) refuseStatement() {
 		p.unsupported("RESET is", "a SET holds for its own script only")
 	case "TABLE":
 		p.unsupported("TABLE name as a query is", "write SELECT * FROM name")
+	case "VALUES":
+		p.advance()
+		p.expectedHint("'('", "each row stands in parentheses: VALUES (1), (2)")
 	case "FROM":
 		p.expectedHint("SELECT", "write SELECT * before FROM")
 	case "ANALYZE", "GRANT", "REVOKE", "LOAD", "UNLOAD", "ADD", "REMOVE", "STOP", "CALL", "COPY", "PREPARE", "DEALLOCATE", "DECLARE", "COMMENT", "VACUUM":
