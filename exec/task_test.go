@@ -360,7 +360,7 @@ func TestReadSnapshot(t *testing.T) {
 // S19: rows are never lost at the end of input, with checkpoints all the way.
 func TestEndLosesNothing(t *testing.T) {
 	t.Parallel()
-	for range 20 {
+	for range rounds() {
 		for _, parallelism := range []int{1, 4} {
 			c := config(10_007)
 			c.Parallelism = parallelism

@@ -1,6 +1,7 @@
 package op_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -85,4 +86,32 @@ func TestMultisetTakesBack(t *testing.T) {
 	exectest.Attack(t, exectest.Case{
 		Chain: []plan.Operator{o}, Input: input, Rows: b, Keys: columns(0, 1), Want: lines(`{"k":1,"v":5}`, `{"k":2,"v":7}`),
 	})
+}
+
+// TestLocalTableIsFull: NULL, an empty text and a repeated key come when the table of the
+// local aggregate is just full, by its number of groups and by the bytes of their keys.
+func TestLocalTableIsFull(t *testing.T) {
+	t.Parallel()
+	input := []plan.Column{column("i", bigint), column("s", text)}
+	for _, test := range []struct {
+		groups int
+		key    string
+	}{{16 << 10, "%d"}, {1100, "%01000d"}, {3, "%0600000d"}} {
+		var list [][]any
+		for i := range test.groups {
+			list = append(list, []any{i, fmt.Sprintf(test.key, i)})
+		}
+		list = append(list, []any{nil, nil}, []any{0, ""}, []any{nil, nil}, []any{0, fmt.Sprintf(test.key, 0)}, []any{test.groups, "x"}, []any{nil, "x"})
+		b := rows(input, list...)
+		for _, keys := range [][]int{{0}, {1}, {0, 1}} {
+			c := exectest.Case{Chain: grouping(input, keys, true, true, countStar()), Input: input, Rows: b, Keys: keys}
+			want := exectest.Answer(t, c)
+			c.Chain = grouping(input, keys, false, true, countStar())
+			for _, size := range []int{1000, len(list)} {
+				if got, err := exectest.Feed(c, size, 0); err != nil || got != want {
+					t.Errorf("%d groups, keys %v, batches of %d: two phases differ from one: %v", test.groups, keys, size, err)
+				}
+			}
+		}
+	}
 }
