@@ -1,5 +1,5 @@
-// Package op holds the operators that transform rows within a task, one per file:
-// filter, project, expand, local_aggregate, global_aggregate, result and rejects. Open is their
+// Package op holds the operators that transform rows within a task, one per file: filter,
+// project, expand, local_aggregate, global_aggregate, result and rejects. Open is their
 // list. What may be called when is in package exec (Operator).
 //
 //	source ▸ filter ▸ project ▸ local_aggregate ══hash(keys)══▶ global_aggregate ▸ project ▸ result
