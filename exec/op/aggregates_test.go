@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"weir/exec"
 	"weir/exec/batch"
 	"weir/exec/exectest"
 	"weir/planner/expr"
@@ -313,6 +314,42 @@ func TestAggregatesAttacked(t *testing.T) {
 						Chain: aggregating(mode, keys, final), Input: mixed, Rows: batchOf(list), Keys: keys, Want: answer(left, keys, every(mode)),
 					})
 				})
+			}
+		}
+	}
+}
+
+// TestEveryAggregateIsListed: every aggregate of the language is among those that are
+// attacked, in each mode that it has, with DISTINCT where it takes it, over a column of
+// every layout that its arguments have.
+func TestEveryAggregateIsListed(t *testing.T) {
+	t.Parallel()
+	idempotent := []expr.AggFunc{expr.Min, expr.Max, expr.BoolAnd, expr.BoolOr} // no plan says DISTINCT of them
+	for _, f := range expr.AggregateFunctions() {
+		f.Distinct = f.Distinct && !slices.Contains(idempotent, f.Name)
+		for _, mode := range []string{twoPhases, raw, changing} {
+			for _, distinct := range []bool{false, true} {
+				if mode == changing && !f.Changing || distinct && (!f.Distinct || mode == twoPhases) {
+					continue
+				}
+				there := map[batch.Physical]bool{}
+				listed := false
+				for _, a := range every(mode) {
+					if a.Func == f.Name && a.Distinct == distinct {
+						listed = true
+						if a.Arg >= 0 {
+							there[exec.Layout(mixed)[a.Arg]] = true
+						}
+					}
+				}
+				if !listed {
+					t.Errorf("%s, distinct %v, is not attacked in the mode %s", f.Name, distinct, mode)
+				}
+				for _, k := range f.Kinds {
+					if p := exec.Layout([]plan.Column{{Type: expr.Type{Kind: k}}})[0]; !there[p] {
+						t.Errorf("%s, distinct %v, is not attacked over %v in the mode %s", f.Name, distinct, k, mode)
+					}
+				}
 			}
 		}
 	}
