@@ -57,17 +57,27 @@ func rejects(t *testing.T, s *job.Service, name string, limit int) (rows []strin
 	}
 }
 
-// TestRejectsOfAKilledWorker: M02: a worker is killed while the job runs; each rejected row is kept
-// once, with its bytes, and they can be read while the job runs and when it has ended.
+// TestRejectsOfAKilledWorker: M02: a worker is killed while the job runs; each rejected row is counted
+// and kept once, with its bytes, and they can be read while the job runs and when it has ended.
+// Skip keeps the first hundred.
 func TestRejectsOfAKilledWorker(t *testing.T) {
 	t.Parallel()
+	for policy, kept := range map[string]int{"keep": 200, "skip": 100} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			testRejectsOfAKilledWorker(t, policy, kept)
+		})
+	}
+}
+
+func testRejectsOfAKilledWorker(t *testing.T, policy string, kept int) {
 	const n = 10_000
 	c := jobtest.New(t)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	c.Worker("w2", 4)
 	c.Heard(s, 2)
-	spec := c.Spec("faulty", "SET 'on_row_error' = 'keep';"+faulty(t, c, n), 4)
+	spec := c.Spec("faulty", "SET 'on_row_error' = '"+policy+"';"+faulty(t, c, n), 4)
 	spec.Checkpoint = json.RawMessage(`{"interval":"100ms"}`)
 	if _, err := s.Submit(t.Context(), spec); err != nil {
 		t.Fatal(err)
@@ -85,7 +95,7 @@ func TestRejectsOfAKilledWorker(t *testing.T) {
 	if diff := cmp.Diff([]deploy.Count{{Table: "s", Rows: 2 * n / 100}}, counts); diff != "" {
 		t.Errorf("counts: -want +got\n%s", diff)
 	}
-	if len(got) != 2*n/100 {
+	if len(got) != kept {
 		t.Fatalf("%d rows", len(got))
 	}
 	for i, row := range got {
@@ -104,6 +114,23 @@ func TestRejectsOfAKilledWorker(t *testing.T) {
 	result, err := s.Results(t.Context(), "faulty", job.ResultQuery{})
 	if err != nil || len(result.Rows) != 1 || !strings.Contains(string(result.Rows[0]), fmt.Sprintf(`"n":%d,`, n-2*n/100)) {
 		t.Errorf("result %s, %v", result.Rows, err)
+	}
+}
+
+// TestM02Fails: a row at fault fails the job at its first attempt, for good and with its
+// place: it does not go away by starting again.
+func TestM02Fails(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 2)
+	c.Heard(s, 1)
+	if _, err := s.Submit(t.Context(), c.Spec("faulty", faulty(t, c, 8), 2)); err != nil {
+		t.Fatal(err)
+	}
+	j := c.Await(s, "faulty", weir.StatusFinished, weir.StatusFailed)
+	if j.Status != weir.StatusFailed || j.Attempt.Number != 1 || j.Failure == nil || !strings.Contains(j.Failure.Message, "in.json:") {
+		t.Errorf("%s, attempt %v: %+v", j.Status, j.Attempt, j.Failure)
 	}
 }
 
