@@ -56,27 +56,7 @@ func (g *grouping) before() int {
 // aggregate binds an aggregate call: its argument, in the scope of the rows, DISTINCT,
 // and FILTER, which becomes a part of the argument.
 func (s *scope) aggregate(e *sql.Call, f *expr.AggregateFunction) *expr.Expr {
-	name := strings.ToUpper(e.Name.Name)
-	count := f.Name == expr.Count
-	switch {
-	case s.groups == nil:
-		hint := map[string]string{
-			"WHERE": "HAVING chooses among groups", "an aggregate": "aggregate in a subquery first: FROM (SELECT " + label(e) + " AS x …)",
-		}[s.clause]
-		s.found.add(e, CodeQuery, hint, "an aggregate (%s) cannot stand in %s", name, s.clause)
-		return nil
-	case e.Star && !count, !e.Star && len(e.Args) != 1:
-		hint := ""
-		if count && !e.Distinct && len(e.Args) == 0 {
-			hint = "COUNT(*) counts rows"
-		}
-		if count && e.Distinct && len(e.Args) > 1 {
-			hint = "COUNT(*) over SELECT DISTINCT counts distinct rows: SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM t)"
-		}
-		s.found.add(e, CodeType, hint, "%s takes one argument", name)
-		return nil
-	case e.Distinct && !f.Distinct:
-		s.found.add(e, CodeType, "leave DISTINCT out: it counts distinct values", "%s takes no DISTINCT", name)
+	if !s.checkAggregate(e, f) {
 		return nil
 	}
 	a := call{fn: expr.CountStar, typ: expr.Type{Kind: expr.BigInt}}
@@ -101,6 +81,34 @@ func (s *scope) aggregate(e *sql.Call, f *expr.AggregateFunction) *expr.Expr {
 		return nil
 	}
 	return s.groups.add(a)
+}
+
+// checkAggregate sees that an aggregate may stand where it does, and has its argument.
+func (s *scope) checkAggregate(e *sql.Call, f *expr.AggregateFunction) bool {
+	name := strings.ToUpper(e.Name.Name)
+	count := f.Name == expr.Count
+	switch {
+	case s.groups == nil:
+		hint := map[string]string{
+			"WHERE": "HAVING chooses among groups", "an aggregate": "aggregate in a subquery first: FROM (SELECT " + label(e) + " AS x …)",
+		}[s.clause]
+		s.found.add(e, CodeQuery, hint, "an aggregate (%s) cannot stand in %s", name, s.clause)
+		return false
+	case e.Star && !count, !e.Star && len(e.Args) != 1:
+		hint := ""
+		if count && !e.Distinct && len(e.Args) == 0 {
+			hint = "COUNT(*) counts rows"
+		}
+		if count && e.Distinct && len(e.Args) > 1 {
+			hint = "COUNT(*) over SELECT DISTINCT counts distinct rows: SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM t)"
+		}
+		s.found.add(e, CodeType, hint, "%s takes one argument", name)
+		return false
+	case e.Distinct && !f.Distinct:
+		s.found.add(e, CodeType, "leave DISTINCT out: it counts distinct values", "%s takes no DISTINCT", name)
+		return false
+	}
+	return true
 }
 
 // aggregateArgument binds the argument of an aggregate and checks its type.

@@ -74,21 +74,11 @@ func unbounded(rel relation) *table {
 
 // eachScan calls f for every scan below rel, once for each, in the order of the text.
 func eachScan(rel relation, f func(s *scan)) {
-	seen := map[relation]bool{}
-	var walk func(r relation)
-	walk = func(r relation) {
-		if seen[r] {
-			return
-		}
-		seen[r] = true
+	for _, r := range inputsFirst(rel) {
 		if s, ok := r.(*scan); ok {
 			f(s)
 		}
-		for _, in := range r.inputs() {
-			walk(in)
-		}
 	}
-	walk(rel)
 }
 
 func allColumns(t *table) []int {

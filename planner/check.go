@@ -44,18 +44,21 @@ func (s *scope) checkCall(f *expr.Function, nodes []sql.Expr, args []*expr.Expr)
 				return s.checkPattern(f, nodes[1], p)
 			}
 		}
-	case "to_timestamp_ltz":
-		if n := args[1].Literal.Int; n != 0 && n != 3 && n != 6 {
-			s.found.add(nodes[1], CodeType, "0 reads seconds, 3 milliseconds, 6 microseconds", "TO_TIMESTAMP_LTZ has no precision %d", n)
-			return false
-		}
-	case "round", "truncate":
-		if len(args) > 1 {
-			if n := args[1].Literal.Int; n < -maxDigits || n > maxDigits {
-				s.found.add(nodes[1], CodeType, "", "a DECIMAL has 38 digits, and this asks for %d", n)
-				return false
-			}
-		}
+	case "to_timestamp_ltz", "round", "truncate":
+		return len(args) < 2 || s.checkDigits(f, nodes[1], args[1].Literal.Int)
+	}
+	return true
+}
+
+// checkDigits checks a constant that says how many digits there are.
+func (s *scope) checkDigits(f *expr.Function, at sql.Node, n int64) bool {
+	switch {
+	case f.Name == "to_timestamp_ltz" && n != 0 && n != 3 && n != 6:
+		s.found.add(at, CodeType, "0 reads seconds, 3 milliseconds, 6 microseconds", "TO_TIMESTAMP_LTZ has no precision %d", n)
+		return false
+	case n < -maxDigits || n > maxDigits:
+		s.found.add(at, CodeType, "", "a DECIMAL has 38 digits, and this asks for %d", n)
+		return false
 	}
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -157,11 +158,9 @@ func (in *identifier) union(u *union) *normal {
 func tableIdentity(t *table) string { return strings.ToLower(t.Name) + " " + t.Connector }
 
 // originOf names the sources below a relation, each once.
-func originOf(r relation) string {
-	seen := map[string]bool{}
+func originOf(rel relation) string {
 	var list []string
-	var walk func(r relation)
-	walk = func(r relation) {
+	for _, r := range inputsFirst(rel) {
 		own := ""
 		switch r := r.(type) {
 		case *scan:
@@ -169,15 +168,10 @@ func originOf(r relation) string {
 		case *values:
 			own = "values"
 		}
-		if own != "" && !seen[own] {
-			seen[own] = true
+		if own != "" && !slices.Contains(list, own) {
 			list = append(list, own)
 		}
-		for _, in := range r.inputs() {
-			walk(in)
-		}
 	}
-	walk(r)
 	return strings.Join(list, " + ")
 }
 

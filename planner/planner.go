@@ -31,9 +31,9 @@ type Result struct {
 	// Columns are those of the kept result, or of the rows that the first sink gets.
 	Columns []plan.Column
 	// Explain: the script says EXPLAIN, and no job is made of it.
-	Explain  bool
-	Tables   []Table // tables and views, as the plan uses them: what is read, in the order of first use; then the sinks
-	Warnings []string
+	Explain   bool
+	Tables    []Table // tables and views, as the plan uses them: what is read, in the order of first use; then the sinks
+	Warnings  []string
 	Rewritten []string   // what rewriting changed in the logical plan
 	State     []StateUse // what operators keep
 

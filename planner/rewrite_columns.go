@@ -17,35 +17,13 @@ func (w *rewriting) readColumns(s *statement) {
 			n.needs[t.rel][i] = true
 		}
 	}
-	for _, r := range parentsFirst(s) {
+	for _, r := range slices.Backward(inputsFirst(s.relations()...)) {
 		n.visit(r)
 	}
 	for i, t := range s.targets {
 		made := n.narrow(t.rel)
 		s.targets[i].rel = selected(made, upTo(len(t.rel.columns())), t.rel.columns())
 	}
-}
-
-// parentsFirst lists the nodes of the trees, each after all that read it.
-func parentsFirst(s *statement) []relation {
-	var list []relation
-	seen := map[relation]bool{}
-	var walk func(r relation)
-	walk = func(r relation) {
-		if seen[r] {
-			return
-		}
-		seen[r] = true
-		for _, in := range r.inputs() {
-			walk(in)
-		}
-		list = append(list, r)
-	}
-	for _, t := range s.targets {
-		walk(t.rel)
-	}
-	slices.Reverse(list)
-	return list
 }
 
 // A needing knows which columns of each node are needed, and what the nodes became.

@@ -133,14 +133,15 @@ func (b *binder) refuseCalls(e sql.Expr, rows, groups bool, out *scope) {
 	}
 	if c, ok := e.(*sql.Call); ok {
 		f := expr.FindFunction(c.Name.Name)
+		a := expr.FindAggregate(c.Name.Name)
 		switch {
 		case groups && f != nil && f.Volatile:
 			b.found.add(c, CodeQuery, "call it in a query over rows that do not change, below the grouping",
 				"%s reads the clock, and the rows here change: what is taken back would not be what was given", strings.ToUpper(c.Name.Name))
-		case rows && sameName(c.Name.Name, string(expr.ApproxCountDistinct)):
-			b.found.add(c, CodeQuery, "COUNT(DISTINCT x) is exact and counts back", "APPROX_COUNT_DISTINCT cannot take a row back, and the rows it reads here change")
+		case rows && a != nil && !a.Changing:
+			b.found.add(c, CodeQuery, "COUNT(DISTINCT x) is exact and counts back", "%s cannot take a row back, and the rows it reads here change", a.SQL)
 		}
-		if hasAggregate(&sql.Call{Name: c.Name}) {
+		if a != nil {
 			groups, out = rows, nil
 		}
 	}

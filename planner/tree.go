@@ -117,6 +117,37 @@ type target struct {
 	identity string // names the state of the result or the sink; made from the tree as bound
 }
 
+// relations lists what the targets are written from.
+func (s *statement) relations() []relation {
+	list := make([]relation, len(s.targets))
+	for i, t := range s.targets {
+		list[i] = t.rel
+	}
+	return list
+}
+
+// inputsFirst lists the nodes of trees, each once, after all of its inputs; leaves in the
+// order of the text.
+func inputsFirst(trees ...relation) []relation {
+	var list []relation
+	seen := map[relation]bool{}
+	var walk func(r relation)
+	walk = func(r relation) {
+		if seen[r] {
+			return
+		}
+		seen[r] = true
+		for _, in := range r.inputs() {
+			walk(in)
+		}
+		list = append(list, r)
+	}
+	for _, r := range trees {
+		walk(r)
+	}
+	return list
+}
+
 func (s *scan) columns() []column      { return s.cols }
 func (v *values) columns() []column    { return v.cols }
 func (f *filter) columns() []column    { return f.input.columns() }

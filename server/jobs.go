@@ -200,28 +200,11 @@ func (s *Server) createJob(c echo.Context) error {
 	if planned.Explain {
 		return refuse(http.StatusUnprocessableEntity, "EXPLAIN does not run; POST /v1/plan shows what it asks for")
 	}
-	spec := job.Spec{
-		Name: req.Name, SQL: req.SQL, Graph: *planned.Graph, Parallelism: req.Parallelism, OnRowError: cmp.Or(req.OnRowError, planned.Settings["on_row_error"]),
-		RestoreFrom: req.RestoreFrom, AllowDuplicateOutput: req.AllowDuplicateOutput, IdempotencyKey: key,
-	}
-	if req.MaxParallelism > 0 {
-		spec.Graph.MaxParallelism = req.MaxParallelism
-	}
-	if n, ok := planned.Settings.Int("parallelism"); ok {
-		if spec.Parallelism != 0 && spec.Parallelism != n {
-			return refuse(http.StatusUnprocessableEntity, "", Fault{Field: "parallelism", Message: fmt.Sprintf("is %d here and %d in the script's SET: say it once", spec.Parallelism, n)})
-		}
-		spec.Parallelism = n
-	}
-	if spec.Checkpoint, err = joinOptions("checkpoint", planned.Settings.Section("checkpoint"), req.Checkpoint.RawMessage, sameCheckpoint); err != nil {
+	spec, err := specOf(&req, planned)
+	if err != nil {
 		return err
 	}
-	spec.Restart = req.Restart.RawMessage
-	if set := planned.Settings.Section("restart"); set != nil {
-		if spec.Restart, err = joinOptions("restart", set, spec.Restart, sameRestart); err != nil {
-			return err
-		}
-	}
+	spec.IdempotencyKey = key
 	j, err := s.deps.Service.Submit(ctx, spec)
 	if err != nil {
 		return err
@@ -231,6 +214,43 @@ func (s *Server) createJob(c echo.Context) error {
 	}
 	c.Response().Header().Set("Location", "/v1/jobs/"+string(j.ID))
 	return c.JSON(http.StatusCreated, s.viewJob(c, j))
+}
+
+// specOf joins what the request says with what its script SETs.
+func specOf(req *JobRequest, planned *planner.Result) (spec job.Spec, err error) {
+	spec = job.Spec{
+		Name: req.Name, SQL: req.SQL, Graph: *planned.Graph, Parallelism: req.Parallelism, OnRowError: cmp.Or(req.OnRowError, planned.Settings["on_row_error"]),
+		RestoreFrom: req.RestoreFrom, AllowDuplicateOutput: req.AllowDuplicateOutput,
+	}
+	if spec.Parallelism, err = joinNumber("parallelism", req.Parallelism, planned.Settings); err != nil {
+		return spec, err
+	}
+	if _, err = joinNumber("max_parallelism", req.MaxParallelism, planned.Settings); err != nil { // the graph has it
+		return spec, err
+	}
+	if spec.Checkpoint, err = joinOptions("checkpoint", planned.Settings.Section("checkpoint"), req.Checkpoint.RawMessage, sameCheckpoint); err != nil {
+		return spec, err
+	}
+	spec.Restart = req.Restart.RawMessage
+	if set := planned.Settings.Section("restart"); set != nil {
+		if spec.Restart, err = joinOptions("restart", set, spec.Restart, sameRestart); err != nil {
+			return spec, err
+		}
+	}
+	return spec, nil
+}
+
+// joinNumber gives a number that the request and the script's SETs may both say; 0: none
+// of them does.
+func joinNumber(name string, said int, set planner.Settings) (int, error) {
+	n, ok := set.Int(name)
+	switch {
+	case !ok:
+		return said, nil
+	case said != 0 && said != n:
+		return 0, refuse(http.StatusUnprocessableEntity, "", Fault{Field: name, Message: fmt.Sprintf("is %d here and %d in the script's SET: say it once", said, n)})
+	}
+	return n, nil
 }
 
 // joinOptions joins what the script SETs of a section with what the request says; where

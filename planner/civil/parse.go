@@ -277,27 +277,13 @@ func (s *scanner) offset() (micros int64, problem Problem) {
 		return 0, Malformed
 	}
 	s.at++
-	hour, width := s.number()
-	minute, second := 0, 0
+	hour, minute, second, problem := s.offsetClock()
 	switch {
-	case width == 4:
-		hour, minute = hour/100, hour%100
-	case width < 1 || width > 2:
+	case problem != "":
+		return 0, problem
+	case s.at < len(s.text):
 		return 0, Malformed
-	case s.take(':'):
-		if minute, width = s.number(); width != 2 {
-			return 0, Malformed
-		}
-		if s.take(':') {
-			if second, width = s.number(); width != 2 {
-				return 0, Malformed
-			}
-		}
-	}
-	if s.at < len(s.text) {
-		return 0, Malformed
-	}
-	if hour > 15 || minute > 59 || second > 59 {
+	case hour > 15 || minute > 59 || second > 59:
 		return 0, NoSuchTime
 	}
 	micros = int64(hour)*Hour + int64(minute)*Minute + int64(second)*Second
@@ -305,4 +291,25 @@ func (s *scanner) offset() (micros int64, problem Problem) {
 		micros = -micros
 	}
 	return micros, ""
+}
+
+// offsetClock reads the hours, minutes and seconds of an offset: "02", "0230", "02:30:15".
+func (s *scanner) offsetClock() (hour, minute, second int, problem Problem) {
+	hour, width := s.number()
+	switch {
+	case width == 4:
+		hour, minute = hour/100, hour%100
+	case width < 1 || width > 2:
+		return 0, 0, 0, Malformed
+	case s.take(':'):
+		if minute, width = s.number(); width != 2 {
+			return 0, 0, 0, Malformed
+		}
+		if s.take(':') {
+			if second, width = s.number(); width != 2 {
+				return 0, 0, 0, Malformed
+			}
+		}
+	}
+	return hour, minute, second, ""
 }

@@ -236,20 +236,32 @@ func (s *scanner) part(f *part, v *fields) bool {
 		v.month = index + 1
 		return ok
 	}
+	n, width := s.fieldDigits(f)
+	if width < f.width {
+		return false
+	}
+	v.set(f, n, width)
+	return true
+}
+
+// fieldDigits reads the digits of a field, as many as its letters, or as it may have where
+// it has one letter.
+func (s *scanner) fieldDigits(f *part) (n, width int) {
 	most := f.width
 	if most == 1 && f.letter != 'S' {
 		if most = 2; f.letter == 'y' {
 			most = 4
 		}
 	}
-	n, width := 0, 0
 	for ; width < most && s.peek()-'0' < 10; width++ {
 		n = n*10 + int(s.peek()-'0')
 		s.at++
 	}
-	if width < f.width {
-		return false
-	}
+	return n, width
+}
+
+// set keeps the number of a field, which has so many digits.
+func (v *fields) set(f *part, n, width int) {
 	switch f.letter {
 	case 'y':
 		if v.year = n; f.width == 2 {
@@ -273,7 +285,6 @@ func (s *scanner) part(f *part, v *fields) bool {
 		}
 		v.micros6 = n
 	}
-	return true
 }
 
 // name reads one of some names, in any case, or with less than four letters their first three.

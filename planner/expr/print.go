@@ -96,15 +96,8 @@ func (p *printer) expr(e *Expr, power int) {
 	case OpConvert:
 		p.bare = true
 		p.expr(e.Args[0], 0)
-	case OpNot:
-		p.add("NOT ")
-		p.operand(e, 0, powerNot)
-	case OpNeg:
-		p.add("-")
-		p.operand(e, 0, powerAtom)
-	case OpIsNull, OpIsNotNull:
-		p.operand(e, 0, powerIs+1)
-		p.add(" ", strings.ToUpper(string(e.Op)))
+	case OpNot, OpNeg, OpIsNull, OpIsNotNull:
+		p.unary(e)
 	case OpIn:
 		p.operand(e, 0, powerIn+1)
 		p.add(" IN (")
@@ -126,6 +119,20 @@ func (p *printer) expr(e *Expr, power int) {
 		p.call(e)
 	default:
 		p.infix(e, own)
+	}
+}
+
+func (p *printer) unary(e *Expr) {
+	switch e.Op {
+	case OpNot:
+		p.add("NOT ")
+		p.operand(e, 0, powerNot)
+	case OpNeg:
+		p.add("-")
+		p.operand(e, 0, powerAtom)
+	default:
+		p.operand(e, 0, powerIs+1)
+		p.add(" ", strings.ToUpper(string(e.Op)))
 	}
 }
 
