@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -32,7 +33,7 @@ func TestM07Depth(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/jobs", strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
 			began := time.Now()
-			if res := a.serve(t, r); res.StatusCode != 400 {
+			if res := a.serve(t, r); res.StatusCode != http.StatusBadRequest {
 				t.Errorf("depth %d of %s: %s", depth, nest[0], res.Status)
 			}
 			if took := time.Since(began); took > 10*time.Second {
@@ -98,7 +99,8 @@ func TestResultsOfCases(t *testing.T) {
 		},
 		{
 			"m01-text", "k BIGINT", `{"k":9007199254740993}`, "SELECT k FROM t", "?numbers=string",
-			[]string{`{"k":"9007199254740993"}`}, 0,
+			[]string{`{"k":"9007199254740993"}`},
+			0,
 		},
 		{
 			"m12", "k STRING, v DOUBLE", `{"k":"a","v":1e400}
@@ -114,7 +116,8 @@ func TestResultsOfCases(t *testing.T) {
 		{
 			"s13", "k STRING", "{\"k\":\"\u00e9\"}\n{\"k\":\"e\u0301\"}\n{\"k\":\"\u00e9\"}\n{\"k\":\"\u212a\"}\n{\"k\":\"K\"}\n{\"k\":\"\U0001f469\u200d\U0001f680\"}",
 			"SELECT k, COUNT(*) AS n FROM t GROUP BY k", "?order_by=k",
-			[]string{`{"k":"K","n":1}`, "{\"k\":\"e\u0301\",\"n\":1}", "{\"k\":\"\u00e9\",\"n\":2}", "{\"k\":\"\u212a\",\"n\":1}", "{\"k\":\"\U0001f469\u200d\U0001f680\",\"n\":1}"}, 0,
+			[]string{`{"k":"K","n":1}`, "{\"k\":\"e\u0301\",\"n\":1}", "{\"k\":\"\u00e9\",\"n\":2}", "{\"k\":\"\u212a\",\"n\":1}", "{\"k\":\"\U0001f469\u200d\U0001f680\",\"n\":1}"},
+			0,
 		},
 		{"s03", "v BIGINT", "", "SELECT COUNT(*) AS n, SUM(v) AS t FROM t WHERE v > 100", "", []string{`{"n":0,"t":null}`}, 0},
 		{"s03-groups", "v BIGINT", "", "SELECT v, COUNT(*) AS n FROM t GROUP BY v", "", nil, 0},

@@ -347,10 +347,10 @@ func (g *gen) time(k kind, depth int) term {
 		return same(date, "CAST({} AS DATE)", g.leaf(timestamp))
 	case k == date && g.risky:
 		return same(date, "({} + {})", g.leaf(date), g.leaf(integer))
-	case k == interval && g.chance(2):
-		t := pick(g.Rand, []kind{timestamp, timestamptz})
-		return same(interval, "({} - {})", g.expr(t, d), g.leaf(t))
 	case k == interval:
+		if t := pick(g.Rand, []kind{timestamp, timestamptz}); g.chance(2) {
+			return same(interval, "({} - {})", g.expr(t, d), g.leaf(t))
+		}
 		return g.intervalLiteral()
 	case k == timestamp && g.chance(4):
 		return same(timestamp, "CAST({} AS TIMESTAMP)", g.leaf(date))
