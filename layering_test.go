@@ -20,7 +20,7 @@ import (
 var imports = map[string][]string{
 	"weir":          {},
 	"planner/civil": {},
-	"planner/expr":  {"planner/civil"},
+	"planner/expr":  {},
 	"planner/plan":  {"weir", "planner/expr"},
 	"planner/sql":   {},
 	"planner":       {"weir", "planner/sql", "planner/plan", "planner/expr", "planner/civil"},

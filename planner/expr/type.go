@@ -1,5 +1,3 @@
-// Package expr holds SQL's types and the typed expression tree that the planner
-// binds, rewrites and stores, and that exec/eval compiles to kernels. It is a leaf.
 package expr
 
 import (
