@@ -147,7 +147,7 @@ func (b *Batch) AppendLocated(src *Batch, rows []int32) bool {
 	}
 	if src.Origin != nil {
 		if b.Origin == nil {
-			b.Origin = &Origin{Table: src.Origin.Table, Path: src.Origin.Path}
+			b.Origin = &Origin{Table: src.Origin.Table, Path: src.Origin.Path, Offsets: make([]int64, 0, max(len(rows), Target))}
 		}
 		for _, r := range rows {
 			b.Origin.Offsets = append(b.Origin.Offsets, src.Origin.Offsets[r])

@@ -76,34 +76,46 @@ func compileTrunc(e *expr.Expr, args []node, _ Env) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	ceil := e.Func == "ceil_to"
-	switch {
-	case from.Kind == expr.Date:
-		return newCall(e, args[1:], ofIntegers(func(days int64) (int64, verdict) {
-			first := s.floorDay(days)
-			if ceil && first != days {
-				first = s.next(first)
-			}
-			return day(first)
-		})), nil
-	case from.Kind != expr.Timestamp && from.Kind != expr.TimestampLTZ:
+	f := truncTime(s, zone, e.Func == "ceil_to")
+	switch from.Kind {
+	case expr.Date:
+		f = truncDate(s, e.Func == "ceil_to")
+	case expr.Timestamp, expr.TimestampLTZ:
+	default:
 		return nil, fmt.Errorf("%s of a %v to %s", e.Func, from, unit)
-	case s.micros > 0:
-		return newCall(e, args[1:], ofIntegers(func(micros int64) (int64, verdict) {
+	}
+	return newCall(e, args[1:], ofIntegers(f)), nil
+}
+
+// truncDate cuts days to the span, or brings them to the next one.
+func truncDate(s span, ceil bool) func(days int64) (int64, verdict) {
+	return func(days int64) (int64, verdict) {
+		first := s.floorDay(days)
+		if ceil && first != days {
+			first = s.next(first)
+		}
+		return day(first)
+	}
+}
+
+// truncTime does it for times, on the zone's clock.
+func truncTime(s span, zone *civil.Zone, ceil bool) func(micros int64) (int64, verdict) {
+	if s.micros > 0 {
+		return func(micros int64) (int64, verdict) {
 			local := zone.Local(micros)
 			rest := local - civil.FloorDiv(local, s.micros)*s.micros
 			if rest != 0 && ceil {
 				rest -= s.micros
 			}
 			return moment(micros - rest)
-		})), nil
+		}
 	}
-	return newCall(e, args[1:], ofIntegers(func(micros int64) (int64, verdict) {
+	return func(micros int64) (int64, verdict) {
 		days, inDay := civil.Split(zone.Local(micros))
 		first := s.floorDay(days)
 		if ceil && (first != days || inDay != 0) {
 			first = s.next(first)
 		}
 		return moment(zone.UTC(first * civil.Day))
-	})), nil
+	}
 }

@@ -32,7 +32,7 @@
 //	   row (Always, and the one without GROUP BY) appear at End where they are not there.
 //	O4 An overflow names its aggregate, in both phases.
 //	O5 NULL is a group of its own; -0 groups with 0 and shows as 0, all NaNs are one group.
-//	   MIN and MAX take -0 for less than 0.
+//	   MIN and MAX take -0 for less than 0; over rows that are taken back it is 0.
 //	O6 A result's version grows with every change and over attempts; a reader that is
 //	   too far behind gets the whole table, never a gap.
 //	O7 A row is rejected as a whole and once per operator, by its first expression that

@@ -246,7 +246,10 @@ func (a *globalAgg) find(b *batch.Batch) error {
 		return nil
 	}
 	a.touched, a.old, a.oldText = a.touched[:0], a.old[:0], a.oldText[:0]
-	a.epoch++
+	if a.epoch++; a.epoch == 0 { // after 2^32 batches stamps would be taken for new ones
+		clear(a.stamps)
+		a.epoch = 1
+	}
 	for i, slot := range a.slots {
 		a.touch(slot, int32(b.Row(i)), a.fresh[i])
 	}
