@@ -41,14 +41,18 @@ type ManifestOperator struct {
 	Name  string            `json:"name"`
 	Kind  plan.OperatorKind `json:"kind"`
 	Chain int               `json:"chain"`
+	// Meaning is what the operator's keyed state is computed from (plan.Graph.Meanings);
+	// empty where it has none, and in manifests that did not keep it.
+	Meaning string `json:"meaning,omitempty"`
 }
 
 // operatorsOf lists a plan's operators for a manifest.
 func operatorsOf(g plan.Graph) []ManifestOperator {
 	var list []ManifestOperator
+	meanings := g.Meanings()
 	for i, c := range g.Chains {
 		for _, op := range c.Operators {
-			list = append(list, ManifestOperator{ID: op.ID, Name: op.Name, Kind: op.Kind, Chain: i})
+			list = append(list, ManifestOperator{ID: op.ID, Name: op.Name, Kind: op.Kind, Chain: i, Meaning: meanings[op.ID]})
 		}
 	}
 	return list

@@ -135,6 +135,8 @@ func mismatches(m *Manifest, g plan.Graph, parallelism int) []string {
 			add("its operator %s (%s) is not in the query", op.ID, op.Name)
 		} else if now[i].Kind != op.Kind {
 			add("its operator %s is a %s, in the query a %s", op.ID, op.Kind, now[i].Kind)
+		} else if was := op.Meaning; was != "" && was != now[i].Meaning {
+			add("its operator %s (%s) keeps what another query computed: from there on, other filters, expressions and aggregates are not supported; submit the query as it was, or let it begin from nothing", op.ID, op.Name)
 		}
 	}
 	for _, op := range now {

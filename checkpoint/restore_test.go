@@ -157,3 +157,19 @@ func TestRestoreCoversAll(t *testing.T) {
 		}
 	})
 }
+
+// TestRestoreMeaning: state that another query computed is refused, though its operators
+// have the same ids; a manifest that does not say what was computed is taken.
+func TestRestoreMeaning(t *testing.T) {
+	t.Parallel()
+	g := testGraph(true)
+	m := &Manifest{MaxParallelism: g.MaxParallelism, Operators: operatorsOf(g)}
+	if problems := mismatches(m, g, 1); len(problems) > 0 {
+		t.Fatalf("refused without meanings: %v", problems)
+	}
+	m.Operators[1].Meaning = "another"
+	problems := mismatches(m, g, 1)
+	if len(problems) != 1 || !strings.Contains(problems[0], "keeps what another query computed") {
+		t.Errorf("problems %q", problems)
+	}
+}
