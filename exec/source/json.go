@@ -63,7 +63,8 @@ const (
 
 func newJSONDecoder(r *rows) *jsonDecoder {
 	d := &jsonDecoder{columns: map[string]int{}, steps: map[string]*step{}}
-	d.none = &step{what: finish, w0: ^uint64(0), m0: ^uint64(0), w1: ^uint64(0), m1: ^uint64(0)}
+	// What fits its words, sixteen bytes 0xff, does not begin with its text: it never fits.
+	d.none = &step{what: finish, w0: ^uint64(0), m0: ^uint64(0), w1: ^uint64(0), m1: ^uint64(0), long: true, text: []byte{0}}
 	d.none.next = d.none
 	d.start.next = d.none
 	for i := range r.columns {
