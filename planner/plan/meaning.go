@@ -55,6 +55,9 @@ func (m meanings) chain(c Chain, d derived) derived {
 	for _, op := range c.Operators {
 		d = m.operator(op, d)
 		d.text = short(d.text)
+		for len(d.columns) < len(op.Schema) { // of a plan that does not say what its source reads
+			d.columns = append(d.columns, "*")
+		}
 	}
 	return d
 }
