@@ -37,7 +37,6 @@ type gen struct {
 	columns []term // what a column reference can be
 	tame    map[string]bool
 	risky   bool // expressions may fail
-	whole   bool // no WHERE: what is below may fail
 }
 
 func (g *gen) chance(n int) bool { return g.IntN(n) == 0 }
