@@ -90,8 +90,8 @@ func TestFilesReadBack(t *testing.T) {
 			table.Options["csv.null"] = rapid.SampledFrom([]string{"", "NULL", "-"}).Draw(t, "null")
 			table.Options["csv.header"] = rapid.SampledFrom([]string{"true", "false"}).Draw(t, "header")
 		}
-		if table.Options["csv.null"] != "" && table.Options["csv.null"] == table.Options["csv.delimiter"] {
-			t.Skip("not possible")
+		if table.Options["csv.null"] == "-" && table.Options["csv.delimiter"] == "-" {
+			table.Options["csv.null"] = "" // the two may not be one
 		}
 		var layout []batch.Physical
 		for i, typ := range rapid.SliceOfN(rapid.SampledFrom(everyType), 2, 16).Draw(t, "types") {
