@@ -166,7 +166,7 @@ func literalHint(t expr.Type) string {
 // convert brings e to a type that it may take; literals are converted here and now.
 func convert(e *expr.Expr, to expr.Type) *expr.Expr { return convertIn(e, to, "") }
 
-// convertIn is convert in a session's time zone. Decimals of one scale and times of one
+// convertIn is convert in a job's time zone. Decimals of one scale and times of one
 // kind are alike already; where a DECIMAL may have too many digits they are counted.
 func convertIn(e *expr.Expr, to expr.Type, zone string) *expr.Expr {
 	narrow := to.Kind == expr.Decimal && to.Precision < maxDigits && !expr.Fits(e.Type, to)

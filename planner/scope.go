@@ -25,7 +25,7 @@ type scope struct {
 	items  []item    // of the select list, whose names other clauses do not see
 	groups *grouping // nil: rows, not groups
 	clause string    // where no aggregate may stand: "WHERE", "GROUP BY", "an aggregate"
-	zone   string    // the session's time zone; empty: UTC
+	zone   string    // the job's time zone; empty: UTC
 }
 
 // visibleColumns gives the columns of a relation that is called alias in a query.

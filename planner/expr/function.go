@@ -24,7 +24,7 @@ type Function struct {
 	// Volatile functions read the clock: their value is that of the moment when a batch is
 	// processed, and is refused where a row may be taken back.
 	Volatile bool
-	// Zoned functions go by the session's time zone: Expr.Zone.
+	// Zoned functions go by the job's time zone: Expr.Zone.
 	Zoned    bool
 	Doc      string // one sentence
 	Examples []Example
