@@ -95,28 +95,17 @@ func newJobRejects() *cobra.Command {
 
 // rejects reads the first limit rejected rows (0: all) of a job, page by page.
 func (c *client) rejects(ctx context.Context, job string, limit int) (rejectsView, error) {
-	if limit < 0 {
-		return rejectsView{}, fmt.Errorf("--limit %d is negative: %w", limit, errUsage)
-	}
 	var all rejectsView
-	q := url.Values{}
-	for {
-		size := pageOfResults
-		if limit > 0 {
-			size = min(size, limit-len(all.Rows))
-		}
-		q.Set("limit", strconv.Itoa(size))
+	err := paged(url.Values{}, limit, func(query string) (int, string, error) {
 		var page rejectsView
-		if err := c.do(ctx, "GET", jobPath(job, "/rejects?"+q.Encode()), nil, &page); err != nil {
-			return all, err
+		if err := c.do(ctx, "GET", jobPath(job, "/rejects?"+query), nil, &page); err != nil {
+			return 0, "", err
 		}
 		page.Rows = append(all.Rows, page.Rows...)
 		all = page
-		if all.Next == "" || len(all.Rows) == limit {
-			return all, nil
-		}
-		q.Set("cursor", all.Next)
-	}
+		return len(all.Rows), all.Next, nil
+	})
+	return all, err
 }
 
 // total is the number of rows that were rejected.

@@ -51,26 +51,38 @@ func newJobResults() *cobra.Command {
 
 // results reads the first limit rows (0: all) of a job's result, page by page.
 func (c *client) results(ctx context.Context, job string, q url.Values, limit int) (resultView, error) {
-	if limit < 0 {
-		return resultView{}, fmt.Errorf("--limit %d is negative: %w", limit, errUsage)
-	}
 	var all resultView
-	for {
-		size := pageOfResults
-		if limit > 0 {
-			size = min(size, limit-len(all.Rows))
-		}
-		q.Set("limit", strconv.Itoa(size))
+	err := paged(q, limit, func(query string) (int, string, error) {
 		var page resultView
-		if err := c.do(ctx, "GET", jobPath(job, "/results?"+q.Encode()), nil, &page); err != nil {
-			return all, err
+		if err := c.do(ctx, "GET", jobPath(job, "/results?"+query), nil, &page); err != nil {
+			return 0, "", err
 		}
 		page.Rows = append(all.Rows, page.Rows...)
 		all = page
-		if all.Next == "" || len(all.Rows) == limit {
-			return all, nil
+		return len(all.Rows), all.Next, nil
+	})
+	return all, err
+}
+
+// paged asks for page after page, by query, until the first limit rows (0: all) are read.
+// get says how many have been read, and the cursor of the next page, if there is one.
+func paged(q url.Values, limit int, get func(query string) (read int, next string, err error)) error {
+	if limit < 0 {
+		return fmt.Errorf("--limit %d is negative: %w", limit, errUsage)
+	}
+	read := 0
+	for {
+		size := pageOfResults
+		if limit > 0 {
+			size = min(size, limit-read)
 		}
-		q.Set("cursor", all.Next)
+		q.Set("limit", strconv.Itoa(size))
+		var next string
+		var err error
+		if read, next, err = get(q.Encode()); err != nil || next == "" || read == limit {
+			return err
+		}
+		q.Set("cursor", next)
 	}
 }
 
