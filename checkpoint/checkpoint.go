@@ -59,6 +59,8 @@ type Ack struct {
 	Snapshot   *TaskSnapshot     `json:"snapshot,omitempty"`
 	Failure    *weir.Failure     `json:"failure,omitempty"`
 	Timing     Timing            `json:"timing"`
+	// AckedAt is when the coordinator took it in, by its clock.
+	AckedAt time.Time `json:"acked_at,omitzero"`
 }
 
 // Timing says where a task's part of a checkpoint spent its time (milliseconds) and
@@ -68,8 +70,38 @@ type Timing struct {
 	AlignmentMS  float64 `json:"alignment_ms"`   // first to last barrier
 	CutMS        float64 `json:"cut_ms"`         // on the task's loop
 	UploadMS     float64 `json:"upload_ms"`      // off it
+	CommitMS     float64 `json:"commit_ms"`      // decision to the sink's confirmation; 0: none, or not yet
 	NewBytes     int64   `json:"new_bytes"`      // written for this checkpoint
 	TotalBytes   int64   `json:"total_bytes"`    // of the whole snapshot
+	// LastInput is the task whose barrier completed the alignment; nil for a source.
+	LastInput *weir.TaskID `json:"last_input,omitempty"`
+}
+
+// A Stage is how far a task has come with a checkpoint.
+type Stage string
+
+// The stages, in their order.
+const (
+	StageWaiting   Stage = "waiting"   // nothing of it has come: no trigger, no barrier
+	StageAligning  Stage = "aligning"  // some barriers have come
+	StageCutting   Stage = "cutting"   // flush, positions, cut: on the task's loop
+	StageUploading Stage = "uploading" // off the loop
+	StageDone      Stage = "done"      // acknowledged, or declined
+)
+
+// A Progress is how far one task has come with a checkpoint that is pending, as its
+// worker says when it is asked.
+type Progress struct {
+	Task  weir.TaskID `json:"task"`
+	Stage Stage       `json:"stage"`
+	// Missing are the tasks whose barrier has not come, in order.
+	Missing []weir.TaskID `json:"missing,omitempty"`
+	// BackPressured and Busy are shares, 0 to 1, of the time since the checkpoint was
+	// triggered, or of the last seconds.
+	BackPressured float64 `json:"back_pressured"`
+	Busy          float64 `json:"busy"`
+	// Doing names what takes long, where the task knows: "storing 3 of 7 objects".
+	Doing string `json:"doing,omitempty"`
 }
 
 // A Trigger tells the sources of an attempt to begin checkpoint ID.
@@ -112,8 +144,15 @@ const (
 	ReasonTrigger       = "trigger"          // a source could not be reached
 	ReasonAttemptEnded  = "attempt_ended"    // the attempt failed or ended meanwhile
 	ReasonCanceled      = "canceled"         // its user or the job's cancel asked for it
+	ReasonSuperseded    = "superseded"       // a newer checkpoint completed first
 	ReasonMetastoreBack = "metastore_behind" // storage knows more than the metastore
 )
+
+// A CommitTime says how long a sink task took from the decision to its confirmation.
+type CommitTime struct {
+	Task weir.TaskID
+	MS   float64
+}
 
 // A Record is one row of a job's checkpoint history.
 type Record struct {
@@ -127,13 +166,17 @@ type Record struct {
 	CompletedAt time.Time // when it ended, however; zero: pending
 	StateBytes  int64
 	NewBytes    int64
-	Manifest    string // object key; empty until completed
-	Savepoint   string // its name, for savepoints
-	CommitsOpen bool   // completed, but sinks have not confirmed yet
-	Final       bool   // the last checkpoint of a bounded job
-	Discarded   bool   // given up by retention; its objects go or are gone
+	Manifest    string    // object key; empty until completed
+	Savepoint   string    // its name, for savepoints
+	CommitsOpen bool      // completed, but sinks have not confirmed yet
+	CommittedAt time.Time // when the last sink had confirmed; zero: nothing to commit, or not yet
+	Final       bool      // the last checkpoint of a bounded job
+	Discarded   bool      // given up by retention; its objects go or are gone
 	Failure     *weir.Failure
 	Acks        []Ack // per-subtask detail; Snapshot left out
+	Thinned     bool  // the detail was given up; the row stays
+	// Path is the critical path in one sentence: who was last, and where the time went.
+	Path string
 }
 
 // A Savepoint is one row of the list of savepoints: a snapshot the user owns; it
@@ -166,8 +209,9 @@ type Store interface {
 	// r.Failure and r.Acks; one that is not pending any more is left alone and its
 	// status returned.
 	AbortCheckpoint(ctx context.Context, fence weir.Fence, r Record) (Status, error)
-	// CloseCommits records that every sink has confirmed the checkpoint's segments.
-	CloseCommits(ctx context.Context, fence weir.Fence, id weir.CheckpointID) error
+	// CloseCommits records that every sink has confirmed the checkpoint's segments, and
+	// how long each took; took may be nil. Doing it again is no error.
+	CloseCommits(ctx context.Context, fence weir.Fence, id weir.CheckpointID, took []CommitTime) error
 	// Checkpoint reads one row under the lock of the job's row.
 	Checkpoint(ctx context.Context, fence weir.Fence, id weir.CheckpointID) (Record, error)
 	// Retained lists the job's completed checkpoints that are not discarded, newest

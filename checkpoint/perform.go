@@ -54,7 +54,7 @@ func (r *Runner) do(ctx context.Context, a Action) Event {
 	case CloseCommits:
 		var errs []error
 		for _, id := range a.IDs {
-			errs = append(errs, store.CloseCommits(ctx, fence, id))
+			errs = append(errs, store.CloseCommits(ctx, fence, id, nil))
 		}
 		return CommitsClosed{ID: a.ID, Err: errors.Join(errs...)}
 	case Tell:

@@ -33,7 +33,7 @@ type input struct {
 }
 
 func newGate(inputs []input) *gate {
-	return &gate{inputs: inputs, align: checkpoint.NewAligner(len(inputs)), open: len(inputs), going: len(inputs)}
+	return &gate{inputs: inputs, align: checkpoint.NewAligner(len(inputs), checkpoint.ExactlyOnce), open: len(inputs), going: len(inputs)}
 }
 
 // poll returns the next frame of a channel that is open and not held, and the
@@ -80,7 +80,7 @@ func (g *gate) close(ch int) (snapshot bool, err error) {
 	}
 	in.closed = true
 	g.open--
-	return g.align.Close(ch), nil
+	return len(g.align.Close(ch)) > 0, nil
 }
 
 // rows returns the batch that a records frame carries.

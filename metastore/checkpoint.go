@@ -178,7 +178,7 @@ func abortPending(ctx context.Context, tx *sql.Tx, job weir.JobID, why *weir.Fai
 }
 
 // CloseCommits records that every sink has confirmed the checkpoint's segments.
-func (s *Store) CloseCommits(ctx context.Context, fence weir.Fence, id weir.CheckpointID) error {
+func (s *Store) CloseCommits(ctx context.Context, fence weir.Fence, id weir.CheckpointID, _ []checkpoint.CommitTime) error {
 	return s.decide(ctx, "close commits", fence, func(ctx context.Context, tx *sql.Tx, j weir.Job) error {
 		_, err := checkpointStatus(ctx, tx, j.ID, id, weir.AttemptID{})
 		if err != nil {

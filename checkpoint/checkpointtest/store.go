@@ -190,7 +190,7 @@ func (s *Store) AbortCheckpoint(ctx context.Context, fence weir.Fence, r checkpo
 }
 
 // CloseCommits implements checkpoint.Store.
-func (s *Store) CloseCommits(ctx context.Context, fence weir.Fence, id weir.CheckpointID) error {
+func (s *Store) CloseCommits(ctx context.Context, fence weir.Fence, id weir.CheckpointID, _ []checkpoint.CommitTime) error {
 	return s.do(ctx, "CloseCommits", &fence, func() error {
 		r, err := s.row(id)
 		if err == nil {

@@ -254,7 +254,7 @@ func (a *attempt) write(act checkpoint.Action) checkpoint.Event {
 	case checkpoint.CloseCommits:
 		err := run(func() (err error) {
 			for _, id := range act.IDs {
-				err = errors.Join(err, a.w.store.CloseCommits(ctx, a.fence, id))
+				err = errors.Join(err, a.w.store.CloseCommits(ctx, a.fence, id, nil))
 			}
 			return err
 		})

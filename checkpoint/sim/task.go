@@ -58,7 +58,7 @@ func groupOf(key int) int { return key % maxGroups }
 func (a *attempt) makeTasks(p *checkpoint.RestorePlan) {
 	for i := range a.parallelism {
 		a.sources = append(a.sources, &source{a: a, subtask: i})
-		a.counters = append(a.counters, &counter{a: a, subtask: i, aligner: checkpoint.NewAligner(a.parallelism), counts: map[int]int{}})
+		a.counters = append(a.counters, &counter{a: a, subtask: i, aligner: checkpoint.NewAligner(a.parallelism, checkpoint.ExactlyOnce), counts: map[int]int{}})
 	}
 	for _, s := range a.sources {
 		for _, k := range a.counters {

@@ -118,7 +118,7 @@ func staleFences(t *testing.T, s suite) {
 			second(s.BeginCheckpoint(t.Context(), stale, checkpoint.Record{Type: checkpoint.TypeCheckpoint})),
 			s.CompleteCheckpoint(t.Context(), stale, checkpoint.Record{ID: id}, true),
 			second(s.AbortCheckpoint(t.Context(), stale, checkpoint.Record{ID: id, Status: checkpoint.StatusFailed})),
-			s.CloseCommits(t.Context(), stale, id),
+			s.CloseCommits(t.Context(), stale, id, nil),
 			second(s.Checkpoint(t.Context(), stale, id)),
 			second(s.DiscardCheckpoints(t.Context(), stale, []weir.CheckpointID{id})),
 		} {

@@ -158,10 +158,10 @@ func (s suite) openCommits(t testing.TB, f weir.Fence) weir.CheckpointID {
 func checkpointCommits(t *testing.T, s suite) {
 	j, f := s.running(t, "a")
 	id := s.openCommits(t, f)
-	ok(t, s.CloseCommits(t.Context(), f, id))
-	ok(t, s.CloseCommits(t.Context(), f, id))
+	ok(t, s.CloseCommits(t.Context(), f, id, nil))
+	ok(t, s.CloseCommits(t.Context(), f, id, nil))
 	r, err := s.CheckpointByID(t.Context(), j.ID, id)
 	ok(t, err)
 	equal(t, r.CommitsOpen, false)
-	fails(t, s.CloseCommits(t.Context(), f, 99), weir.ErrNotFound)
+	fails(t, s.CloseCommits(t.Context(), f, 99, nil), weir.ErrNotFound)
 }

@@ -231,7 +231,7 @@ func jobDelete(t *testing.T, s suite) {
 	id := s.openCommits(t, f)
 	ok(t, s.SetStatus(t.Context(), f, weir.StatusCanceled, nil))
 	fails(t, s.DeleteJob(t.Context(), j.ID), weir.ErrConflict)
-	ok(t, s.CloseCommits(t.Context(), f, id))
+	ok(t, s.CloseCommits(t.Context(), f, id, nil))
 	ok(t, s.DeleteJob(t.Context(), j.ID))
 	fails(t, s.DeleteJob(t.Context(), j.ID), weir.ErrNotFound)
 	_, err := s.BeginAttempt(t.Context(), j.ID, f.Attempt, 9)

@@ -35,7 +35,7 @@ func (d *driver) completeCommits(ctx context.Context, fence weir.Fence) string {
 		}
 	}
 	for _, r := range slices.Backward(open) {
-		if err := d.s.deps.Checkpoints.CloseCommits(ctx, fence, r.ID); err != nil {
+		if err := d.s.deps.Checkpoints.CloseCommits(ctx, fence, r.ID, nil); err != nil {
 			return fmt.Sprintf("%s: %v", what, err)
 		}
 	}

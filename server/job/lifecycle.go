@@ -125,7 +125,7 @@ func (s *Service) abandon(ctx context.Context, j weir.Job) error {
 		if !r.CommitsOpen {
 			continue
 		}
-		if err := s.deps.Checkpoints.CloseCommits(ctx, fence, r.ID); err != nil {
+		if err := s.deps.Checkpoints.CloseCommits(ctx, fence, r.ID, nil); err != nil {
 			return fmt.Errorf("abandon output of checkpoint %d: %w", r.ID, err)
 		}
 		note := fmt.Sprintf("output of checkpoint %d that was not visible yet was given up (abandon_output)", r.ID)
