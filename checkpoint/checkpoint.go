@@ -113,6 +113,10 @@ type Trigger struct {
 	At time.Time `json:"at"`
 	// Base is the checkpoint whose objects may be reused; 0: none.
 	Base weir.CheckpointID `json:"base,omitempty"`
+	// Pending are the checkpoints and savepoints not yet ended, ascending, Checkpoint
+	// among them. Every other one before Checkpoint has ended, for ever: tasks store
+	// nothing more for it. Empty: not known, nothing is dropped.
+	Pending []weir.CheckpointID `json:"pending,omitempty"`
 }
 
 // A Type tells a checkpoint from a savepoint.

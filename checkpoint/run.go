@@ -29,6 +29,10 @@ type Tasks interface {
 	// Notify asks sink tasks to commit their segments up to id. Their answers come by
 	// Runner.Committed; it is repeated until they do.
 	Notify(ctx context.Context, id weir.CheckpointID, tasks []weir.TaskID) error
+	// Progress asks all tasks how far they are with a pending checkpoint. It returns
+	// what was answered, in the order of the tasks; an error names the workers that did
+	// not answer, and comes beside the answers of the others.
+	Progress(ctx context.Context, id weir.CheckpointID) ([]Progress, error)
 }
 
 // A Config is what a Runner works with. All fields are required but those that say

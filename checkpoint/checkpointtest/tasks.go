@@ -20,6 +20,8 @@ type Tasks struct {
 	List   []checkpoint.Task
 	Blobs  blob.Store
 	Answer func(*checkpoint.Ack) bool
+	// Far answers Progress; nil: no task answers.
+	Far func(id weir.CheckpointID) ([]checkpoint.Progress, error)
 
 	mu struct {
 		sync.Mutex
@@ -102,4 +104,12 @@ func (t *Tasks) Notify(_ context.Context, id weir.CheckpointID, tasks []weir.Tas
 		r.Committed(task, id, nil)
 	}
 	return nil
+}
+
+// Progress implements checkpoint.Tasks.
+func (t *Tasks) Progress(_ context.Context, id weir.CheckpointID) ([]checkpoint.Progress, error) {
+	if _, err := t.call("progress %d", id); err != nil || t.Far == nil {
+		return nil, err
+	}
+	return t.Far(id)
 }

@@ -16,6 +16,7 @@ type Deploy struct {
 	Attempt        weir.AttemptID    `json:"attempt"`
 	Term           int64             `json:"term"`
 	Graph          plan.Graph        `json:"graph"`
+	Mode           checkpoint.Mode   `json:"mode,omitempty"` // of its checkpoints; empty: exactly_once
 	Parallelism    int               `json:"parallelism"`
 	MaxParallelism int               `json:"max_parallelism"`
 	Restored       weir.CheckpointID `json:"restored,omitempty"` // the checkpoint started from; 0: nothing
@@ -47,11 +48,26 @@ type Placed struct {
 	Worker weir.WorkerID `json:"worker"`
 }
 
-// A Trigger tells the sources that run on a worker to begin a checkpoint.
+// A Trigger tells the sources that run on a worker to begin a checkpoint, and all of
+// its tasks which checkpoints are still wanted. Tasks is empty where no source runs.
 type Trigger struct {
 	Header
 	checkpoint.Trigger
 	Tasks []weir.TaskID `json:"tasks"`
+}
+
+// A Progress asks how far the tasks of an attempt on a worker are with a checkpoint.
+type Progress struct {
+	Header
+	Job        weir.JobID        `json:"job"`
+	Attempt    weir.AttemptID    `json:"attempt"`
+	Checkpoint weir.CheckpointID `json:"checkpoint"`
+}
+
+// A Progressed answers Progress: one entry for each task of the worker, in order.
+type Progressed struct {
+	Header
+	Tasks []checkpoint.Progress `json:"tasks"`
 }
 
 // A Commit tells the sinks that run on a worker that a checkpoint is decided.

@@ -2,6 +2,7 @@
 // a version, so that they can be read off the wire; golden files pin their form.
 //
 //	server ──Deploy, Trigger, Commit, Close, Stop, CommitOnly──▶ worker    commands
+//	       ──Progress──▶ worker                                            how far a checkpoint is
 //	       ──Checkpoint, CancelCheckpoint──▶ server                        to the lease's holder
 //	       ──Results, Changes──▶ worker ──Read──▶ workers                 reads
 //	       ◀──Report: Ack, TaskStatus, Ended, Committed──                 reports

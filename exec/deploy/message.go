@@ -18,6 +18,7 @@ const (
 	KindDeploy     = "deploy"
 	KindTrigger    = "trigger"
 	KindCommit     = "commit"
+	KindProgress   = "progress"
 	KindClose      = "close"
 	KindStop       = "stop"
 	KindCommitOnly = "commit_only"

@@ -40,14 +40,18 @@ func messages() map[string]deploy.Message {
 	with := func(set func(*deploy.Report)) deploy.Report { r := report; set(&r); return r }
 	return map[string]deploy.Message{
 		"deploy": deploy.Deploy{
-			Header: head, Job: job, Attempt: attempt, Term: 5, Graph: graph, Parallelism: 2, MaxParallelism: 8,
+			Header: head, Job: job, Attempt: attempt, Term: 5, Graph: graph, Mode: checkpoint.AtLeastOnce, Parallelism: 2, MaxParallelism: 8,
 			Restored: 4, RestoredJob: job, Placement: placed, Lists: lists,
 			Tasks: []deploy.Task{{Task: task, Ended: true, Keyed: []deploy.Keyed{{Operator: "agg", Handles: []checkpoint.Handle{handle}}}}},
 		},
 		"trigger": deploy.Trigger{Header: head, Tasks: []weir.TaskID{{}}, Trigger: checkpoint.Trigger{
 			Job: job, Attempt: attempt, Checkpoint: 6,
-			At: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), Base: 4,
+			At: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), Base: 4, Pending: []weir.CheckpointID{5, 6},
 		}},
+		"progress": deploy.Progress{Header: head, Job: job, Attempt: attempt, Checkpoint: 6},
+		"progressed": deploy.Progressed{Header: head, Tasks: []checkpoint.Progress{{
+			Task: task, Stage: checkpoint.StageAligning, Missing: []weir.TaskID{{Subtask: 1}}, BackPressured: 0.5, Busy: 0.25, Doing: "storing object 3",
+		}}},
 		"commit":      deploy.Commit{Header: head, Job: job, Attempt: attempt, Checkpoint: 6, Tasks: []weir.TaskID{task}},
 		"close":       deploy.Close{Header: head, Job: job, Attempt: attempt},
 		"stop":        deploy.Stop{Header: head, Job: job, Attempt: attempt},

@@ -1,11 +1,13 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"weir"
@@ -78,7 +80,7 @@ func (d *driver) deploy(ctx context.Context) {
 	lists := r.lists()
 	for _, w := range workersIn(placed) {
 		m := deploy.Deploy{
-			Header: deploy.Head(), Job: j.ID, Attempt: j.Attempt, Term: d.term, Graph: d.graph, Parallelism: j.Parallelism,
+			Header: deploy.Head(), Job: j.ID, Attempt: j.Attempt, Term: d.term, Graph: d.graph, Mode: d.options.Mode, Parallelism: j.Parallelism,
 			MaxParallelism: d.graph.MaxParallelism, Restored: r.ref.Checkpoint, RestoredJob: r.ref.Job, Placement: placed, Lists: lists,
 		}
 		for _, p := range placed {
@@ -298,4 +300,33 @@ func (t *tasks) each(targets []weir.TaskID, f func(weir.WorkerID, []weir.TaskID)
 		}
 		return f(w, mine[w])
 	})
+}
+
+// answerIn bounds how long a worker may take to say how far its tasks are.
+const answerIn = 2 * time.Second
+
+// Progress asks all workers of the attempt, at the same time, how far their tasks are.
+func (t *tasks) Progress(ctx context.Context, id weir.CheckpointID) ([]checkpoint.Progress, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerIn)
+	defer cancel()
+	var mu sync.Mutex
+	var all []checkpoint.Progress
+	var silent []error
+	_ = together(workersIn(t.placed), func(w weir.WorkerID) error {
+		var m deploy.Progressed
+		body, err := t.d.s.ask(ctx, w, deploy.KindProgress, deploy.Progress{Header: deploy.Head(), Job: t.d.id, Attempt: t.attempt, Checkpoint: id})
+		if err == nil {
+			err = deploy.Decode(body, &m)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			silent = append(silent, fmt.Errorf("worker %s did not answer: %w", w, err))
+		}
+		all = append(all, m.Tasks...)
+		return nil
+	})
+	slices.SortFunc(all, func(a, b checkpoint.Progress) int { return a.Task.Compare(b.Task) })
+	slices.SortFunc(silent, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return all, errors.Join(silent...)
 }
