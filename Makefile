@@ -26,18 +26,22 @@ web/node_modules/.installed: web/package.json web/package-lock.json
 	cd web && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
+.PHONY: killpoints
+killpoints: $(WEB) ## build bin/weir-killpoints, which tests make die at named points
+	$(GO) build -trimpath -ldflags "-s -w" -tags killpoints -o bin/weir-killpoints ./cmd/weir
+
 .PHONY: deps
 deps: ## install what the tests need from Debian's packages, when missing
 	@tools/deps.sh
 
 .PHONY: test
-test: deps build ## every test: Go with the race detector, web, end to end in a headless browser
+test: deps build killpoints ## every test: Go with the race detector, web, end to end in a headless browser
 	$(GO) test -race -timeout 10m ./...
 	cd web && npm test --silent
 	$(GO) test -count=1 -timeout 5m -tags e2e ./e2e
 
 .PHONY: test-long
-test-long: deps build ## longer runs of the simulations, models and fuzzers
+test-long: deps build killpoints ## longer runs of the simulations, models and fuzzers
 	WEIR_LONG=1 $(GO) test -race -timeout 60m ./...
 	WEIR_LONG=1 $(GO) test -count=1 -timeout 30m -tags e2e ./e2e
 

@@ -10,6 +10,7 @@ import (
 
 	"weir"
 	"weir/checkpoint/blob"
+	"weir/checkpoint/killpoint"
 )
 
 // A Collector gives checkpoints up and deletes what nothing names any more (I9). Each
@@ -94,7 +95,9 @@ func (c *Collector) mark(ctx context.Context, ids []weir.CheckpointID, loaded ma
 	if len(ids) == 0 {
 		return discarded, nil
 	}
+	killpoint.Here("before-discard")
 	marked, err := c.store.DiscardCheckpoints(ctx, c.fence, ids)
+	killpoint.Here("after-discard")
 	if err != nil {
 		c.doubtful = discarded
 		for _, id := range ids {
@@ -126,9 +129,11 @@ func (c *Collector) delete(ctx context.Context, keys []string) error {
 	var errs []error
 	var left []string
 	for _, key := range append(c.left, keys...) {
+		killpoint.Here("before-delete")
 		if err := c.blobs.Delete(ctx, key); err != nil {
 			left, errs = append(left, key), append(errs, err)
 		}
+		killpoint.Here("after-delete")
 	}
 	c.left = left
 	if len(errs) > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"weir"
 	"weir/checkpoint/blob"
+	"weir/checkpoint/killpoint"
 )
 
 // perform is the goroutine of a lane: one action after the other, until ctx ends.
@@ -35,27 +36,45 @@ func (r *Runner) do(ctx context.Context, a Action) Event {
 	store, fence := r.cfg.Store, r.cfg.Fence
 	switch a := a.(type) {
 	case Begin:
+		killpoint.Here("before-begin")
 		id, err := store.BeginCheckpoint(ctx, fence, a.Record)
+		killpoint.Here("after-begin")
 		return Begun{ID: id, Err: err}
 	case SendTrigger:
-		return Triggered{ID: a.Trigger.Checkpoint, Err: r.cfg.Tasks.Trigger(ctx, a.Trigger, a.Targets)}
+		killpoint.Here("before-trigger")
+		err := r.cfg.Tasks.Trigger(ctx, a.Trigger, a.Targets)
+		killpoint.Here("after-trigger")
+		return Triggered{ID: a.Trigger.Checkpoint, Err: err}
 	case WriteManifest:
-		return ManifestWritten{ID: a.Manifest.Checkpoint, Err: r.writeManifest(ctx, a.Manifest)}
+		killpoint.Here("before-manifest")
+		err := r.writeManifest(ctx, a.Manifest)
+		killpoint.Here("after-manifest")
+		return ManifestWritten{ID: a.Manifest.Checkpoint, Err: err}
 	case Decide:
-		return Decided{ID: a.Record.ID, Err: store.CompleteCheckpoint(ctx, fence, a.Record, a.Base)}
+		killpoint.Here("before-decision")
+		err := store.CompleteCheckpoint(ctx, fence, a.Record, a.Base)
+		killpoint.Here("after-decision")
+		return Decided{ID: a.Record.ID, Err: err}
 	case ReadBack:
 		record, err := store.Checkpoint(ctx, fence, a.ID)
 		return Read{ID: a.ID, Record: record, Err: err}
 	case WriteAbort:
+		killpoint.Here("before-abort")
 		status, err := store.AbortCheckpoint(ctx, fence, a.Record)
+		killpoint.Here("after-abort")
 		return Aborted{ID: a.Record.ID, Status: status, Err: err}
 	case Notify:
-		return Notified{ID: a.ID, Err: r.cfg.Tasks.Notify(ctx, a.ID, a.Tasks)}
+		killpoint.Here("before-notify")
+		err := r.cfg.Tasks.Notify(ctx, a.ID, a.Tasks)
+		killpoint.Here("after-notify")
+		return Notified{ID: a.ID, Err: err}
 	case CloseCommits:
+		killpoint.Here("before-close")
 		var errs []error
 		for _, id := range a.IDs {
 			errs = append(errs, store.CloseCommits(ctx, fence, id, nil))
 		}
+		killpoint.Here("after-close")
 		return CommitsClosed{ID: a.ID, Err: errors.Join(errs...)}
 	case Tell:
 		r.tell(ctx, a)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir"
+	"weir/checkpoint/killpoint"
 	"weir/exec/batch"
 )
 
@@ -141,6 +142,9 @@ func (o *output) broadcast(ctx context.Context, f weir.Frame) error {
 		return err
 	}
 	for i := range o.targets {
+		if i > 0 && f.Kind == weir.FrameBarrier {
+			killpoint.Here("between-barriers")
+		}
 		if err := o.deliver(ctx, &o.targets[i], f); err != nil {
 			return err
 		}

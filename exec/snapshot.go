@@ -9,6 +9,7 @@ import (
 	"weir"
 	"weir/checkpoint"
 	"weir/checkpoint/blob"
+	"weir/checkpoint/killpoint"
 	"weir/exec/state"
 )
 
@@ -29,15 +30,19 @@ func (t *Task) snapshot(id weir.CheckpointID, startAt, firstAt time.Time) error 
 	if err := t.lists(&u); err != nil {
 		return err
 	}
+	killpoint.Here("before-barrier")
 	if err := t.outputs.broadcast(barrierFrame(id, startAt)); err != nil {
 		return err
 	}
+	killpoint.Here("after-barrier")
+	killpoint.Here("before-cut")
 	cutAt := t.now()
 	for _, n := range t.nodes {
 		if n.setup.State != nil {
 			u.cuts = append(u.cuts, operatorCut{n, n.setup.State.Cut()})
 		}
 	}
+	killpoint.Here("after-cut")
 	u.timing = timing(startAt, firstAt, began)
 	u.timing.CutMS = milliseconds(t.now().Sub(cutAt))
 	if !t.uploader.put(u) {
@@ -174,6 +179,7 @@ func (w *uploader) run(ctx context.Context) (err error) {
 
 func (w *uploader) store(ctx context.Context, u upload) {
 	began := w.task.now()
+	killpoint.Here("before-upload")
 	if err := w.write(ctx, &u); err != nil {
 		if ctx.Err() == nil {
 			w.task.logger.Warn("snapshot not stored", "cp", u.id, "err", err)
@@ -181,6 +187,7 @@ func (w *uploader) store(ctx context.Context, u upload) {
 		}
 		return
 	}
+	killpoint.Here("after-upload")
 	u.timing.UploadMS = milliseconds(w.task.now().Sub(began))
 	a := w.task.ack(u)
 	a.Snapshot, a.Timing = &u.snapshot, u.timing

@@ -12,6 +12,7 @@ import (
 
 	"weir"
 	"weir/checkpoint"
+	"weir/checkpoint/killpoint"
 )
 
 // A Task is one running subtask of a chain. Build makes it; Run runs it in the
@@ -264,6 +265,7 @@ func (t *Task) control(ctx context.Context) (done bool, err error) {
 // commit makes segments visible, on the loop: a sink's calls are never concurrent,
 // and the rows behind a commit wait for it.
 func (t *Task) commit(ctx context.Context, id weir.CheckpointID) error {
+	killpoint.Here("before-commit")
 	for _, n := range t.nodes {
 		c, ok := n.op.(Committer)
 		if !ok {
@@ -273,6 +275,7 @@ func (t *Task) commit(ctx context.Context, id weir.CheckpointID) error {
 			return inOperator(n, &reasonError{ReasonCommit, fmt.Errorf("commit checkpoint %d: %w", id, err)})
 		}
 	}
+	killpoint.Here("after-commit")
 	t.reporter.Committed(t.id, id)
 	return nil
 }

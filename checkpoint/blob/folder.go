@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weir"
+	"weir/checkpoint/killpoint"
 )
 
 const (
@@ -97,6 +98,7 @@ func (s *Folder) put(ctx context.Context, key string, r io.Reader, publish func(
 		return fmt.Errorf("put object %s: %w", key, err)
 	}
 	defer func() { _ = os.Remove(temp) }() // after a rename there is nothing to remove
+	killpoint.Here("within-put")
 	err = s.publish(temp, key, publish)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("put object %s: %w", key, ErrExists)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir"
+	"weir/checkpoint/killpoint"
 	"weir/exec"
 	"weir/exec/batch"
 )
@@ -134,6 +135,7 @@ func (s *filesystem) seal(id weir.CheckpointID) error {
 	if err := s.file.Close(); err != nil {
 		return fmt.Errorf("table %s: %w", s.table, err)
 	}
+	killpoint.Here("before-seal")
 	sealed := s.writer.seal(id, s.rows, s.bytes, s.checksum)
 	if err := s.folder.root.Rename(s.writer.openName(), sealed.Temp); err != nil {
 		return fmt.Errorf("table %s: %w", s.table, err)
@@ -141,6 +143,7 @@ func (s *filesystem) seal(id weir.CheckpointID) error {
 	if err := s.folder.sync(); err != nil {
 		return fmt.Errorf("table %s: %w", s.table, err)
 	}
+	killpoint.Here("after-seal")
 	s.segments = append(s.segments, sealed)
 	s.file, s.rows = nil, 0
 	return nil
@@ -158,9 +161,11 @@ func (s *filesystem) Commit(ctx context.Context, id weir.CheckpointID) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		killpoint.Here("before-publish")
 		if err := s.folder.publish(&s.segments[n]); err != nil {
 			return fmt.Errorf("table %s: commit %d: %w", s.table, id, err)
 		}
+		killpoint.Here("after-publish")
 	}
 	if n == 0 {
 		return nil
@@ -174,7 +179,9 @@ func (s *filesystem) Commit(ctx context.Context, id weir.CheckpointID) error {
 
 // confirm makes what was published durable, and only then lets go of the sealed files.
 func (s *filesystem) confirm(published []segment) error {
+	killpoint.Here("before-mark")
 	superseded, err := s.folder.mark(published)
+	killpoint.Here("after-mark")
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir"
+	"weir/checkpoint/killpoint"
 	"weir/exec"
 	"weir/exec/deploy"
 	"weir/planner/plan"
@@ -115,7 +116,10 @@ func (w *Worker) find(job weir.JobID, id weir.AttemptID) (*attempt, error) {
 }
 
 func (w *Worker) trigger(m deploy.Trigger) error {
-	return w.each(m.Job, m.Attempt, m.Tasks, func(t *exec.Task) error { return t.Trigger(m.Trigger) })
+	killpoint.Here("before-take")
+	err := w.each(m.Job, m.Attempt, m.Tasks, func(t *exec.Task) error { return t.Trigger(m.Trigger) })
+	killpoint.Here("after-take")
+	return err
 }
 
 func (w *Worker) commit(m deploy.Commit) error {
@@ -226,5 +230,8 @@ func (w *Worker) commitSink(ctx context.Context, s exec.Setup, id weir.Checkpoin
 	if !ok {
 		return nil
 	}
-	return c.Commit(ctx, id)
+	killpoint.Here("before-commit-only")
+	err = c.Commit(ctx, id)
+	killpoint.Here("after-commit-only")
+	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"weir"
 	"weir/checkpoint"
+	"weir/checkpoint/killpoint"
 	"weir/exec/deploy"
 )
 
@@ -57,7 +58,7 @@ func (a *attempt) send(ctx context.Context) {
 		for _, r := range list {
 			r.Header, r.Job, r.Attempt = deploy.Head(), a.m.Job, a.m.Attempt
 			r.Worker, r.Incarnation = a.w.cfg.ID, a.w.incarnation
-			_, err := a.w.cfg.Control.Publish(ctx, "report", deploy.Encode(r))
+			err := a.publish(ctx, r)
 			switch {
 			case err == nil:
 			case ctx.Err() != nil:
@@ -79,6 +80,24 @@ func (a *attempt) send(ctx context.Context) {
 		case <-a.report.moreC:
 		}
 	}
+}
+
+// publish delivers one report.
+func (a *attempt) publish(ctx context.Context, r deploy.Report) error {
+	switch {
+	case r.Ack != nil:
+		killpoint.Here("before-ack")
+	case r.Committed != nil:
+		killpoint.Here("before-confirm")
+	}
+	_, err := a.w.cfg.Control.Publish(ctx, "report", deploy.Encode(r))
+	switch {
+	case r.Ack != nil:
+		killpoint.Here("after-ack")
+	case r.Committed != nil:
+		killpoint.Here("after-confirm")
+	}
+	return err
 }
 
 // Ack reports a snapshot.
