@@ -92,8 +92,11 @@ const (
 // A Progress is how far one task has come with a checkpoint that is pending, as its
 // worker says when it is asked.
 type Progress struct {
-	Task  weir.TaskID `json:"task"`
-	Stage Stage       `json:"stage"`
+	Task   weir.TaskID   `json:"task"`
+	Worker weir.WorkerID `json:"worker,omitempty"`
+	Stage  Stage         `json:"stage"`
+	// SinceMS is how long it has been at that stage.
+	SinceMS float64 `json:"since_ms"`
 	// Missing are the tasks whose barrier has not come, in order.
 	Missing []weir.TaskID `json:"missing,omitempty"`
 	// BackPressured and Busy are shares, 0 to 1, of the time since the checkpoint was

@@ -82,8 +82,21 @@ type (
 		ID  weir.CheckpointID
 		Err error
 	}
-	// Surveyed: the newest checkpoint whose manifest the object store holds (0: none).
-	Surveyed struct{ Newest weir.CheckpointID }
+	// Surveyed answers Survey: the newest checkpoint whose manifest the object store
+	// holds (0: none), and the newest attempt, other than ours, that is not older than
+	// ours and wrote something (zero: none).
+	Surveyed struct {
+		Newest  weir.CheckpointID
+		Attempt weir.AttemptID
+		Err     error
+	}
+	// Progressed answers AskProgress: what the workers that answered said of their tasks,
+	// and what became of the others.
+	Progressed struct {
+		ID    weir.CheckpointID
+		Tasks []Progress
+		Err   error
+	}
 )
 
 func (Tick) event()            {}
@@ -103,12 +116,28 @@ func (Notified) event()        {}
 func (Committed) event()       {}
 func (CommitsClosed) event()   {}
 func (Surveyed) event()        {}
+func (Progressed) event()      {}
 
 // An Action is what the driver does next, in order.
 type Action interface{ action() }
 
+// A Turn says how a request came to its checkpoint or savepoint.
+type Turn string
+
+// The turns.
+const (
+	TurnStarted Turn = "started" // it began at once
+	TurnQueued  Turn = "queued"  // it waited for its turn
+	TurnJoined  Turn = "joined"  // it shares the checkpoint that an earlier request waited for
+)
+
 // The actions.
 type (
+	// Survey looks for what the metastore does not know; nothing begins before it has
+	// answered.
+	Survey struct{}
+	// Sweep clears up what earlier attempts left.
+	Sweep struct{}
 	// Begin inserts the row of a new checkpoint; its id comes back.
 	Begin struct{ Record Record }
 	// SendTrigger tells the source tasks to begin a checkpoint.
@@ -116,6 +145,8 @@ type (
 		Trigger Trigger
 		Targets []weir.TaskID
 	}
+	// AskProgress asks all tasks how far they are with checkpoint ID, which has expired.
+	AskProgress struct{ ID weir.CheckpointID }
 	// WriteManifest puts the manifest if absent; equal bytes that are there are success.
 	WriteManifest struct{ Manifest *Manifest }
 	// Decide records the completion: the decision moment (I8).
@@ -139,10 +170,11 @@ type (
 		Tasks []weir.TaskID
 	}
 	// CloseCommits records that the segments of IDs, ascending, are committed; the
-	// answer names ID.
+	// answer names ID, whose sinks took as long as Took says.
 	CloseCommits struct {
-		ID  weir.CheckpointID
-		IDs []weir.CheckpointID
+		ID   weir.CheckpointID
+		IDs  []weir.CheckpointID
+		Took []CommitTime
 	}
 	// Collect lets retention give up what it may.
 	Collect struct{}
@@ -150,6 +182,7 @@ type (
 	Answer struct {
 		Request RequestID
 		ID      weir.CheckpointID
+		Turn    Turn // of a checkpoint or savepoint that began
 		Err     error
 	}
 	// Ended tells of a checkpoint that reached its last status.
@@ -167,8 +200,11 @@ type (
 	GiveUp struct{}
 )
 
+func (Survey) action()        {}
+func (Sweep) action()         {}
 func (Begin) action()         {}
 func (SendTrigger) action()   {}
+func (AskProgress) action()   {}
 func (WriteManifest) action() {}
 func (Decide) action()        {}
 func (ReadBack) action()      {}

@@ -24,12 +24,12 @@ func TestRunRestoredCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, true, checkpoint.Options{NumRetained: 1})
 		r.start()
-		if _, err := r.runner.Checkpoint(t.Context()); err != nil {
+		if _, _, err := r.runner.Checkpoint(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 		r.tasks.Answer = func(*checkpoint.Ack) bool { r.tasks.Fail(errors.New("worker died")); return true }
-		if _, err := r.runner.Checkpoint(t.Context()); err != nil {
+		if _, _, err := r.runner.Checkpoint(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -43,7 +43,7 @@ func TestRunRestoredCommits(t *testing.T) {
 		r.attempt()
 		r.start()
 		r.want("rows", r.rows(), []string{"1 checkpoint completed discarded", "2 checkpoint completed"})
-		if id, err := r.runner.Checkpoint(t.Context()); err != nil || id != 3 {
+		if id, _, err := r.runner.Checkpoint(t.Context()); err != nil || id != 3 {
 			t.Errorf("%d, %v", id, err) // C24: ids go on
 		}
 		synctest.Wait()
@@ -61,7 +61,7 @@ func TestRunStop(t *testing.T) {
 		r := newRig(t, true, checkpoint.Options{})
 		r.fault(blob.FailTimes(3, "PutIfAbsent", "manifest", blob.Fault{Before: errors.New("access denied")}))
 		r.start()
-		id, err := r.runner.Savepoint(t.Context(), "last", true)
+		id, _, err := r.runner.Savepoint(t.Context(), "last", true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestRunStop(t *testing.T) {
 		if err != nil || rec.Status != checkpoint.StatusFailed || rec.Failure.Reason != checkpoint.ReasonManifest {
 			t.Fatalf("%+v, %v", rec, err)
 		}
-		id, err = r.runner.Savepoint(t.Context(), "last", true)
+		id, _, err = r.runner.Savepoint(t.Context(), "last", true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestRunManifestReadBack(t *testing.T) {
 		r := newRig(t, false, checkpoint.Options{})
 		r.fault(blob.FailTimes(1, "PutIfAbsent", "manifest", blob.Fault{After: errors.New("connection lost")}))
 		r.start()
-		id, err := r.runner.Checkpoint(t.Context())
+		id, _, err := r.runner.Checkpoint(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ func TestRunMetastoreBehind(t *testing.T) {
 		r := newRig(t, false, checkpoint.Options{})
 		r.start()
 		for range 3 {
-			id, err := r.runner.Checkpoint(t.Context())
+			id, _, err := r.runner.Checkpoint(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +212,7 @@ func TestRunMetastoreBehindLate(t *testing.T) {
 		}
 		r.start()
 		for range 2 {
-			id, err := r.runner.Checkpoint(t.Context())
+			id, _, err := r.runner.Checkpoint(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +247,7 @@ func TestRunSweep(t *testing.T) {
 		r.tasks.Answer = func(a *checkpoint.Ack) bool { return a.Checkpoint != 3 }
 		r.start()
 		for range 3 {
-			if _, err := r.runner.Checkpoint(t.Context()); err != nil {
+			if _, _, err := r.runner.Checkpoint(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -289,9 +289,9 @@ func TestCollectorEnd(t *testing.T) {
 			var id weir.CheckpointID
 			var err error
 			if name == "" {
-				id, err = r.runner.Checkpoint(t.Context())
+				id, _, err = r.runner.Checkpoint(t.Context())
 			} else {
-				id, err = r.runner.Savepoint(t.Context(), name, false)
+				id, _, err = r.runner.Savepoint(t.Context(), name, false)
 			}
 			if err == nil {
 				_, err = r.runner.Wait(t.Context(), id)

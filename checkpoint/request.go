@@ -31,21 +31,24 @@ func (r *Runner) input(in input) {
 	}
 }
 
-// Checkpoint begins a checkpoint and returns its id once it has one. While another is
-// under way it waits; all that wait share the next one, so that what a user did before
-// the call is in it. weir.ErrConflict: the attempt is ending.
-func (r *Runner) Checkpoint(ctx context.Context) (weir.CheckpointID, error) {
-	return r.request(ctx, func(id RequestID) Event { return AskCheckpoint{Request: id} })
+// Checkpoint begins a checkpoint and returns its id once it has one, and how it came to
+// its turn. While as many are under way as may be it waits; all that wait share the next
+// one, so that what a user did before the call is in it. weir.ErrConflict: the attempt
+// is ending.
+func (r *Runner) Checkpoint(ctx context.Context) (weir.CheckpointID, Turn, error) {
+	a, err := r.request(ctx, func(id RequestID) Event { return AskCheckpoint{Request: id} })
+	return a.ID, a.Turn, err
 }
 
-// Savepoint begins a savepoint and returns its id once it has one; it waits for the
-// checkpoint under way, ahead of periodic ones. With stop the job ends with it. A name
-// that is taken, and a second stop, are weir.ErrConflict.
-func (r *Runner) Savepoint(ctx context.Context, name string, stop bool) (weir.CheckpointID, error) {
+// Savepoint begins a savepoint and returns its id once it has one, and how it came to
+// its turn: it runs beside checkpoints, one savepoint after the other. With stop the job
+// ends with it. A name that is taken, and a second stop, are weir.ErrConflict.
+func (r *Runner) Savepoint(ctx context.Context, name string, stop bool) (weir.CheckpointID, Turn, error) {
 	if err := CheckSavepointName(name); err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	return r.request(ctx, func(id RequestID) Event { return AskSavepoint{Request: id, Name: name, Stop: stop} })
+	a, err := r.request(ctx, func(id RequestID) Event { return AskSavepoint{Request: id, Name: name, Stop: stop} })
+	return a.ID, a.Turn, err
 }
 
 // Cancel gives up a pending checkpoint or savepoint; one that is not, or is ending
@@ -55,30 +58,31 @@ func (r *Runner) Cancel(ctx context.Context, id weir.CheckpointID) error {
 	return err
 }
 
-func (r *Runner) request(ctx context.Context, event func(RequestID) Event) (weir.CheckpointID, error) {
+// request makes a request and waits for its answer.
+func (r *Runner) request(ctx context.Context, event func(RequestID) Event) (Answer, error) {
 	answerC := make(chan Answer, 1)
 	given := make(chan RequestID, 1)
 	in := input{answerC: answerC, event: func(id RequestID) Event { given <- id; return event(id) }}
 	select {
 	case r.inputC <- in:
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return Answer{}, ctx.Err()
 	case <-r.doneC:
-		return 0, r.over()
+		return Answer{}, r.over()
 	}
 	select {
 	case a := <-answerC:
-		return a.ID, a.Err
+		return a, a.Err
 	case <-ctx.Done():
 		r.input(input{event: func(RequestID) Event { return Withdraw{Request: <-given} }}) // taken in order: given is there
-		return 0, ctx.Err()
+		return Answer{}, ctx.Err()
 	case <-r.doneC:
 	}
 	select {
 	case a := <-answerC: // the last thing Run did
-		return a.ID, a.Err
+		return a, a.Err
 	default:
-		return 0, r.over()
+		return Answer{}, r.over()
 	}
 }
 

@@ -51,7 +51,7 @@ func TestRunRequests(t *testing.T) {
 			return blob.Fault{}
 		})
 		r.start()
-		first, err := r.runner.Checkpoint(t.Context())
+		first, _, err := r.runner.Checkpoint(t.Context())
 		if err != nil || first != 1 {
 			t.Fatal(first, err)
 		}
@@ -66,9 +66,9 @@ func TestRunRequests(t *testing.T) {
 				var err error
 				if i%5 == 0 {
 					name = fmt.Sprintf("s%d", i)
-					id, err = r.runner.Savepoint(t.Context(), name, false)
+					id, _, err = r.runner.Savepoint(t.Context(), name, false)
 				} else {
-					id, err = r.runner.Checkpoint(t.Context())
+					id, _, err = r.runner.Checkpoint(t.Context())
 				}
 				if err != nil {
 					t.Error(err)
@@ -95,21 +95,21 @@ func TestRunRequests(t *testing.T) {
 			}
 			return blob.Fault{}
 		})
-		if _, err := r.runner.Checkpoint(t.Context()); err != nil {
+		if _, _, err := r.runner.Checkpoint(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := r.runner.Savepoint(ctx, "late", false); !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := r.runner.Savepoint(ctx, "late", false); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		if _, err := r.runner.Savepoint(ctx, "Bad Name", false); !errors.Is(err, weir.ErrInvalid) {
+		if _, _, err := r.runner.Savepoint(ctx, "Bad Name", false); !errors.Is(err, weir.ErrInvalid) {
 			t.Error(err)
 		}
 		if err := r.end(); err != nil {
 			t.Error(err)
 		}
-		if _, err := r.runner.Checkpoint(t.Context()); !errors.Is(err, weir.ErrConflict) {
+		if _, _, err := r.runner.Checkpoint(t.Context()); !errors.Is(err, weir.ErrConflict) {
 			t.Error(err)
 		}
 		r.runner.Ack(checkpoint.Ack{}) // is dropped
@@ -123,7 +123,7 @@ func TestRunEndAbortsPending(t *testing.T) {
 		r.tasks.Answer = func(a *checkpoint.Ack) bool { return a.Checkpoint != 2 || a.Task.Subtask == 0 }
 		r.start()
 		for range 2 {
-			if _, err := r.runner.Checkpoint(t.Context()); err != nil {
+			if _, _, err := r.runner.Checkpoint(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -150,7 +150,7 @@ func TestRunCancel(t *testing.T) {
 		r := newRig(t, false, checkpoint.Options{})
 		r.tasks.Answer = func(a *checkpoint.Ack) bool { return a.Task.Subtask == 0 }
 		r.start()
-		id, err := r.runner.Checkpoint(t.Context())
+		id, _, err := r.runner.Checkpoint(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

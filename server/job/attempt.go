@@ -214,7 +214,7 @@ func (d *driver) save(ctx context.Context, name string) {
 	run, attempt := d.mu.run, d.mu.attempt
 	d.mu.Unlock()
 	failed := func(f weir.Failure) { d.post(evSaved{Attempt: attempt, Failure: &f}) }
-	id, err := run.runner.Savepoint(ctx, name, true)
+	id, _, err := run.runner.Savepoint(ctx, name, true)
 	if err != nil {
 		if ctx.Err() == nil {
 			failed(weir.Failure{Reason: checkpoint.ReasonTrigger, Message: err.Error()})
@@ -239,9 +239,9 @@ func (d *driver) save(ctx context.Context, name string) {
 	}
 }
 
-// trigger begins a checkpoint or savepoint, or cancels one, and returns its id. Right after the job
+// trigger begins a checkpoint or savepoint, or cancels one. Right after the job
 // became RUNNING its coordinator may still be about to start.
-func (d *driver) trigger(ctx context.Context, req triggerRequest) (weir.CheckpointID, error) {
+func (d *driver) trigger(ctx context.Context, req triggerRequest) (triggered, error) {
 	var run *coordination
 	wctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -252,15 +252,18 @@ func (d *driver) trigger(ctx context.Context, req triggerRequest) (weir.Checkpoi
 		return run != nil, nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("%w: job %s is between two attempts: try again", weir.ErrConflict, d.id)
+		return triggered{}, fmt.Errorf("%w: job %s is between two attempts: try again", weir.ErrConflict, d.id)
 	}
+	t := triggered{Header: deploy.Head(), Checkpoint: req.Cancel}
 	switch {
 	case req.Cancel != 0:
-		return req.Cancel, run.runner.Cancel(ctx, req.Cancel)
+		err = run.runner.Cancel(ctx, req.Cancel)
 	case req.Savepoint:
-		return run.runner.Savepoint(ctx, req.Name, false)
+		t.Checkpoint, t.Turn, err = run.runner.Savepoint(ctx, req.Name, false)
+	default:
+		t.Checkpoint, t.Turn, err = run.runner.Checkpoint(ctx)
 	}
-	return run.runner.Checkpoint(ctx)
+	return t, err
 }
 
 // tasks are the tasks of an attempt as its coordinator reaches them.

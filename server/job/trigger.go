@@ -34,6 +34,7 @@ func (r triggerRequest) kind() string {
 type triggered struct {
 	deploy.Header
 	Checkpoint weir.CheckpointID `json:"checkpoint"`
+	Turn       checkpoint.Turn   `json:"turn,omitempty"` // of one that began
 }
 
 // triggerWithin bounds how long a trigger waits for its id where the user does not
@@ -66,14 +67,14 @@ func (s *Service) trigger(ctx context.Context, idOrName string, req triggerReque
 	req.Header, req.Job = deploy.Head(), j.ID
 	tctx, cancel := context.WithTimeout(ctx, max(triggerWithin, until.Sub(s.now())))
 	defer cancel()
-	id, err := s.triggerAtHolder(tctx, req)
+	t, err := s.triggerAtHolder(tctx, req)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = refuse(j, what, "the checkpoint under way has not ended yet: try again later, or ask with a longer wait")
 	}
 	if err != nil {
 		return checkpoint.Record{}, err
 	}
-	return s.awaitEnd(ctx, j.ID, id, until)
+	return s.awaitEnd(ctx, j.ID, t.Checkpoint, until)
 }
 
 // awaitRunning waits, at most for wait, until a job may be checkpointed.
@@ -141,7 +142,7 @@ func (s *Service) cancelCheckpoint(ctx context.Context, idOrName string, id weir
 
 // triggerAtHolder begins or cancels a checkpoint where the job's coordinator is: here, or at the
 // server that holds the lease.
-func (s *Service) triggerAtHolder(ctx context.Context, req triggerRequest) (weir.CheckpointID, error) {
+func (s *Service) triggerAtHolder(ctx context.Context, req triggerRequest) (triggered, error) {
 	s.mu.Lock()
 	d, holder, loaded := s.mu.jobs[req.Job], s.mu.holder, s.mu.loaded
 	s.mu.Unlock()
@@ -149,22 +150,19 @@ func (s *Service) triggerAtHolder(ctx context.Context, req triggerRequest) (weir
 	case d != nil:
 		return d.trigger(ctx, req)
 	case loaded || holder == s.id:
-		return 0, fmt.Errorf("%w: job %s does not run just now: try again", weir.ErrConflict, req.Job)
+		return triggered{}, fmt.Errorf("%w: job %s does not run just now: try again", weir.ErrConflict, req.Job)
 	case holder == "":
-		return 0, fmt.Errorf("%w: no server holds the lease yet: try again", ErrUnavailable)
+		return triggered{}, fmt.Errorf("%w: no server holds the lease yet: try again", ErrUnavailable)
 	}
 	body, err := s.ask(ctx, serverName(holder), req.kind(), req)
 	if err != nil && ctx.Err() == nil && !deploy.Refused(err) {
-		return 0, fmt.Errorf("%w: the server that holds the lease does not answer: try again once another one has taken over", ErrUnavailable)
+		return triggered{}, fmt.Errorf("%w: the server that holds the lease does not answer: try again once another one has taken over", ErrUnavailable)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%s at server %s, which holds the lease: %w", req.kind(), holder, err)
+		return triggered{}, fmt.Errorf("%s at server %s, which holds the lease: %w", req.kind(), holder, err)
 	}
 	var t triggered
-	if err := deploy.Decode(body, &t); err != nil {
-		return 0, err
-	}
-	return t.Checkpoint, nil
+	return t, deploy.Decode(body, &t)
 }
 
 // command takes a command that another server sent to this one.
@@ -182,9 +180,9 @@ func (s *Service) command(ctx context.Context, kind string, body []byte) ([]byte
 		if d == nil {
 			err = fmt.Errorf("%w: job %s does not run here: try again", weir.ErrConflict, req.Job)
 		} else {
-			var id weir.CheckpointID
-			if id, err = d.trigger(ctx, req); err == nil {
-				reply = deploy.Encode(triggered{deploy.Head(), id})
+			var t triggered
+			if t, err = d.trigger(ctx, req); err == nil {
+				reply = deploy.Encode(t)
 			}
 		}
 	}
