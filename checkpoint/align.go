@@ -127,6 +127,15 @@ func (a *Aligner) Missing(id weir.CheckpointID) []int {
 // Aligning reports whether some checkpoint still misses a barrier.
 func (a *Aligner) Aligning() bool { return len(a.waiting) > 0 }
 
+// Open lists the checkpoints of which some barriers have arrived and some not, ascending.
+func (a *Aligner) Open() []weir.CheckpointID {
+	open := make([]weir.CheckpointID, len(a.waiting))
+	for i, w := range a.waiting {
+		open[i] = w.id
+	}
+	return open
+}
+
 // Current is the newest checkpoint whose barrier arrived; 0: none yet.
 func (a *Aligner) Current() weir.CheckpointID {
 	if n := len(a.waiting); n > 0 {

@@ -53,6 +53,8 @@ type BuildConfig struct {
 	Worker      weir.WorkerID
 	Graph       *plan.Graph
 	Parallelism int
+	// Mode of the job's checkpoints; empty: exactly_once.
+	Mode checkpoint.Mode
 	// Tasks are the worker's, in any order.
 	Tasks []weir.TaskID
 	// Restored holds, per task, what it restores: for each operator the keyed handles
@@ -263,7 +265,8 @@ func (c *BuildConfig) connect(t *Task) error {
 		return fmt.Errorf("%w: a task has either a source or inputs", weir.ErrInvalid)
 	}
 	if t.source == nil {
-		t.gate = newGate(inputs)
+		t.gate = newGate(inputs, c.Mode)
+		t.tracker.awaits(t.gate)
 	}
 	return nil
 }

@@ -44,11 +44,11 @@ func (e *TaskError) Unwrap() error { return e.err }
 
 // opError marks the operator in which an error arose; the innermost wins.
 type opError struct {
-	op  *node
-	err error
+	setup *Setup
+	err   error
 }
 
-func (e *opError) Error() string { return e.op.setup.Operator.Name + ": " + e.err.Error() }
+func (e *opError) Error() string { return e.setup.Operator.Name + ": " + e.err.Error() }
 func (e *opError) Unwrap() error { return e.err }
 
 func inOperator(n *node, err error) error {
@@ -56,7 +56,7 @@ func inOperator(n *node, err error) error {
 	if err == nil || errors.As(err, &marked) {
 		return err
 	}
-	return &opError{op: n, err: err}
+	return &opError{&n.setup, err}
 }
 
 // reasonError carries a reason of the closed list.
@@ -92,7 +92,7 @@ func (t *Task) taskError(err error) *TaskError {
 	f := weir.Failure{Reason: ReasonOperator, Subtask: &subtask, Worker: t.worker, Message: Message(err)}
 	var marked *opError
 	if errors.As(err, &marked) {
-		f.Operator = marked.op.setup.Operator.ID
+		f.Operator = marked.setup.Operator.ID
 	}
 	var reason *reasonError
 	if errors.As(err, &reason) {

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"weir"
@@ -15,13 +16,19 @@ import (
 type gate struct {
 	inputs []input
 	align  *checkpoint.Aligner
-	next   int // the channel to look at first
-	open   int // inputs that have not closed
-	going  int // inputs that have not ended
+	next   int         // the channel to look at first
+	open   int         // inputs that have not closed
+	going  int         // inputs that have not ended
+	begun  []alignment // those that still miss barriers, ascending
+}
 
-	begun   weir.CheckpointID // the alignment that the times below belong to
-	startAt time.Time         // when the coordinator triggered it; zero: unknown
-	firstAt time.Time         // its first barrier
+// An alignment is the barriers of one checkpoint on their way into a task. A source,
+// which is triggered, has no firstAt and no last.
+type alignment struct {
+	id      weir.CheckpointID
+	startAt time.Time    // when the coordinator triggered it; zero: unknown
+	firstAt time.Time    // when its first barrier came
+	last    *weir.TaskID // whose barrier, or close, came last
 }
 
 type input struct {
@@ -32,8 +39,8 @@ type input struct {
 	closed bool
 }
 
-func newGate(inputs []input) *gate {
-	return &gate{inputs: inputs, align: checkpoint.NewAligner(len(inputs), checkpoint.ExactlyOnce), open: len(inputs), going: len(inputs)}
+func newGate(inputs []input, mode checkpoint.Mode) *gate {
+	return &gate{inputs: inputs, align: checkpoint.NewAligner(len(inputs), mode), open: len(inputs), going: len(inputs)}
 }
 
 // poll returns the next frame of a channel that is open and not held, and the
@@ -55,11 +62,35 @@ func (g *gate) poll() (weir.Frame, int, bool) {
 }
 
 // barrier takes in the barrier of id on channel ch; true: snapshot now.
-func (g *gate) barrier(ch int, id weir.CheckpointID, startAt, now time.Time) bool {
-	if id > g.begun {
-		g.begun, g.startAt, g.firstAt = id, startAt, now
+func (g *gate) barrier(ch int, id weir.CheckpointID, startAt, now time.Time) (alignment, bool) {
+	if !slices.ContainsFunc(g.begun, func(a alignment) bool { return a.id == id }) {
+		g.begun = append(g.begun, alignment{id: id, startAt: startAt, firstAt: now})
 	}
-	return g.align.Barrier(ch, id)
+	var aligned []weir.CheckpointID
+	if g.align.Barrier(ch, id) {
+		aligned = []weir.CheckpointID{id}
+	}
+	if done := g.settle(ch, aligned); len(done) > 0 {
+		return done[0], true
+	}
+	return alignment{}, false
+}
+
+// settle takes out what has aligned, by a frame of channel ch, and what the aligner
+// has given up.
+func (g *gate) settle(ch int, aligned []weir.CheckpointID) (done []alignment) {
+	from := g.inputs[ch].id.From
+	for _, id := range aligned {
+		for _, a := range g.begun {
+			if a.id == id {
+				a.last = &from
+				done = append(done, a)
+			}
+		}
+	}
+	open := g.align.Open()
+	g.begun = slices.DeleteFunc(g.begun, func(a alignment) bool { return !slices.Contains(open, a.id) })
+	return done
 }
 
 // end takes in the `end` of channel ch; true: no input has more records.
@@ -71,16 +102,40 @@ func (g *gate) end(ch int) bool {
 	return g.going == 0
 }
 
-// close takes in the `close` of channel ch; snapshot: it completed an alignment (I6).
-// A close without an end means that the sender gave up: its records are not all here.
-func (g *gate) close(ch int) (snapshot bool, err error) {
+// close takes in the `close` of channel ch and returns the alignments that it
+// completed (I6), oldest first: a snapshot for each. A close without an end means that
+// the sender gave up: its records are not all here.
+func (g *gate) close(ch int) ([]alignment, error) {
 	in := &g.inputs[ch]
 	if !in.ended {
-		return false, fmt.Errorf("channel %v closed before its end", in.id)
+		return nil, fmt.Errorf("channel %v closed before its end", in.id)
 	}
 	in.closed = true
 	g.open--
-	return len(g.align.Close(ch)) > 0, nil
+	return g.settle(ch, g.align.Close(ch)), nil
+}
+
+// awaited says whose barriers are missing: of every checkpoint that aligns, and of any
+// other that comes.
+func (g *gate) awaited() (aligning []awaited, next []weir.TaskID) {
+	for _, id := range g.align.Open() {
+		aligning = append(aligning, awaited{id, g.senders(g.align.Missing(id))})
+	}
+	for i := range g.inputs {
+		if !g.inputs[i].closed {
+			next = append(next, g.inputs[i].id.From)
+		}
+	}
+	return aligning, next
+}
+
+func (g *gate) senders(channels []int) []weir.TaskID {
+	list := make([]weir.TaskID, len(channels))
+	for i, ch := range channels {
+		list[i] = g.inputs[ch].id.From
+	}
+	slices.SortFunc(list, weir.TaskID.Compare)
+	return list
 }
 
 // rows returns the batch that a records frame carries.

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"weir"
+	"weir/checkpoint"
 	"weir/exec/batch"
 )
 
@@ -45,7 +46,11 @@ func TestGate(t *testing.T) {
 						pool: batch.NewPool(nil, 0),
 					})
 				}
-				g = newGate(inputs)
+				mode := checkpoint.ExactlyOnce
+				if d.HasArg("at_least_once") {
+					mode = checkpoint.AtLeastOnce
+				}
+				g = newGate(inputs, mode)
 				return ""
 			case "push":
 				var ch int
@@ -99,20 +104,20 @@ func takeFrame(g *gate, f weir.Frame, ch int) string {
 		s += fmt.Sprintf(" %d", b.Len)
 	case weir.FrameBarrier:
 		s += fmt.Sprintf(" %d", f.Value)
-		if g.barrier(ch, weir.CheckpointID(f.Value), time.Time{}, time.Time{}) {
-			s += fmt.Sprintf(": snapshot %d", g.align.Current())
+		if a, ok := g.barrier(ch, weir.CheckpointID(f.Value), time.Time{}, time.Time{}); ok {
+			s += fmt.Sprintf(": snapshot %d, last %v", a.id, a.last)
 		}
 	case weir.FrameEnd:
 		if g.end(ch) {
 			s += ": all ended"
 		}
 	case weir.FrameClose:
-		snapshot, err := g.close(ch)
+		aligned, err := g.close(ch)
 		if err != nil {
 			return fmt.Sprintf("%s: %v\n", s, err)
 		}
-		if snapshot {
-			s += fmt.Sprintf(": snapshot %d", g.align.Current())
+		for _, a := range aligned {
+			s += fmt.Sprintf(": snapshot %d, last %v", a.id, a.last)
 		}
 	}
 	return s + "\n"

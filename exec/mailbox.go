@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -53,6 +54,13 @@ func (m *mailbox) trigger(t checkpoint.Trigger) {
 	m.mu.triggers = append(m.mu.triggers, t)
 	m.mu.Unlock()
 	m.wake()
+}
+
+// triggered reports whether the trigger of a checkpoint waits for the loop.
+func (m *mailbox) triggered(id weir.CheckpointID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.mu.triggers, func(t checkpoint.Trigger) bool { return t.Checkpoint == id })
 }
 
 func (m *mailbox) commit(id weir.CheckpointID) {

@@ -191,7 +191,9 @@ func (o *output) encode(ctx context.Context, t *target, b *batch.Batch, size int
 // deliver sends one frame and counts the time that the channel made us wait.
 func (o *output) deliver(ctx context.Context, t *target, f weir.Frame) error {
 	before := o.now()
+	o.stats.backSince.Store(before.UnixNano())
 	err := t.out.Send(ctx, f)
+	o.stats.backSince.Store(0)
 	o.stats.backNS.Add(int64(o.now().Sub(before)))
 	if err != nil {
 		return fmt.Errorf("send %v over edge %d: %w", f.Kind, o.edge, err)

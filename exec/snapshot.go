@@ -1,79 +1,79 @@
 package exec
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"weir"
 	"weir/checkpoint"
-	"weir/checkpoint/blob"
 	"weir/checkpoint/killpoint"
-	"weir/exec/state"
 )
 
-// snapshot takes the task's snapshot for checkpoint id and forwards the barrier.
-// All of it but the upload happens here, on the loop, between two batches: partial
-// results are flushed first (I11), the barrier goes behind them in every channel (I2),
-// and the state is cut. A barrier that is not newer than the last one is ignored (I4).
-func (t *Task) snapshot(id weir.CheckpointID, startAt, firstAt time.Time) error {
-	if id <= t.barrier {
+// snapshot takes the task's snapshot for the checkpoint that has aligned, or was
+// triggered, and forwards the barrier. All of it but the upload happens here, on the
+// loop, between two batches: partial results are flushed first (I11), the barrier goes
+// behind them in every channel (I2), and the state is cut. A barrier that is not newer
+// than the last one is ignored (I4). The barrier goes on in every case, or whoever is
+// behind would wait for it: where the snapshot cannot be taken it is declined, and
+// where the checkpoint has ended already there is none.
+func (t *Task) snapshot(a alignment) error {
+	if a.id <= t.barrier {
 		return nil
 	}
-	t.barrier = id
+	t.barrier = a.id
 	began := t.now()
+	t.tracker.cut(a.id)
+	defer t.tracker.cutDone()
 	if err := t.flushNow(began); err != nil {
 		return err
 	}
-	u := upload{id: id, snapshot: checkpoint.TaskSnapshot{Task: t.id, Ended: t.ended}}
-	if err := t.lists(&u); err != nil {
-		return err
+	wanted := !t.uploader.ended(a.id)
+	u := &upload{id: a.id, snapshot: checkpoint.TaskSnapshot{Task: t.id, Ended: t.ended}, timing: a.timing(began)}
+	var failed error
+	if wanted {
+		failed = t.lists(u)
+	}
+	if failed != nil {
+		t.logger.Warn("snapshot not taken", "cp", a.id, "err", failed)
+		t.decline(u, failed)
+		if !t.ofSource(failed) { // a sink that could not seal its segment cannot go on
+			return failed
+		}
 	}
 	killpoint.Here("before-barrier")
-	if err := t.outputs.broadcast(barrierFrame(id, startAt)); err != nil {
+	if err := t.outputs.broadcast(barrierFrame(a.id, a.startAt)); err != nil || failed != nil || !wanted {
 		return err
 	}
 	killpoint.Here("after-barrier")
 	killpoint.Here("before-cut")
-	cutAt := t.now()
 	for _, n := range t.nodes {
 		if n.setup.State != nil {
 			u.cuts = append(u.cuts, operatorCut{n, n.setup.State.Cut()})
 		}
 	}
 	killpoint.Here("after-cut")
-	u.timing = timing(startAt, firstAt, began)
-	u.timing.CutMS = milliseconds(t.now().Sub(cutAt))
-	if !t.uploader.put(u) {
+	u.cutAt = t.now()
+	u.timing.CutMS = milliseconds(u.cutAt.Sub(began))
+	if err := t.uploader.put(u); err != nil {
 		u.release()
-		t.decline(u, fmt.Errorf("%d snapshots of the task are still being stored", cap(t.uploader.queueC)))
+		t.decline(u, err)
 	}
 	return nil
 }
 
 // lists collects the list state of the source and of every operator that has some.
 func (t *Task) lists(u *upload) error {
-	add := func(setup *Setup, s Snapshotter) error {
-		items, err := s.Snapshot(u.id)
-		if err != nil {
-			return fmt.Errorf("snapshot %d: %w", u.id, err)
-		}
-		if items == nil {
-			items = []json.RawMessage{}
-		}
-		u.snapshot.Operators = append(u.snapshot.Operators, checkpoint.OperatorSnapshot{Operator: setup.Operator.ID, List: items})
-		return nil
-	}
 	if t.source != nil {
-		if err := add(&t.sourceSetup, t.source); err != nil {
-			return fmt.Errorf("%s: %w", t.sourceSetup.Operator.Name, err)
+		if err := t.list(u, &t.sourceSetup, t.source); err != nil {
+			return err
 		}
 	}
 	for _, n := range t.nodes {
 		if s, ok := n.op.(Snapshotter); ok {
-			if err := add(&n.setup, s); err != nil {
-				return inOperator(n, err)
+			if err := t.list(u, &n.setup, s); err != nil {
+				return err
 			}
 		}
 		if c, ok := n.op.(Committer); ok && c.Pending() {
@@ -83,113 +83,73 @@ func (t *Task) lists(u *upload) error {
 	return nil
 }
 
-func timing(startAt, firstAt, began time.Time) checkpoint.Timing {
-	var tm checkpoint.Timing
-	if firstAt.IsZero() {
-		firstAt = began
+// list adds the list state of one operator. A panic is an error that names it.
+func (t *Task) list(u *upload, setup *Setup, s Snapshotter) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = t.panicked(p)
+		}
+		if err != nil {
+			err = &opError{setup, fmt.Errorf("snapshot %d: %w", u.id, err)}
+		}
+	}()
+	items, err := s.Snapshot(u.id)
+	if err != nil {
+		return err
 	}
-	if !startAt.IsZero() {
-		tm.StartDelayMS = max(milliseconds(firstAt.Sub(startAt)), 0)
+	if items == nil {
+		items = []json.RawMessage{}
 	}
-	tm.AlignmentMS = milliseconds(began.Sub(firstAt))
+	for _, item := range items {
+		u.timing.NewBytes += int64(len(item))
+		u.timing.TotalBytes += int64(len(item))
+	}
+	u.snapshot.Operators = append(u.snapshot.Operators, checkpoint.OperatorSnapshot{Operator: setup.Operator.ID, List: items})
+	return nil
+}
+
+// ofSource reports whether err is a source's whose position could not be taken, but no
+// broken invariant: nothing has changed, and the source may go on.
+func (t *Task) ofSource(err error) bool {
+	var marked *opError
+	var reason *reasonError
+	return errors.As(err, &marked) && marked.setup == &t.sourceSetup && !errors.As(err, &reason)
+}
+
+// timing begins the times of an ack; began is when the last barrier, or the trigger,
+// was taken up.
+func (a alignment) timing(began time.Time) checkpoint.Timing {
+	tm := checkpoint.Timing{LastInput: a.last}
+	first := a.firstAt
+	if first.IsZero() {
+		first = began
+	}
+	if !a.startAt.IsZero() {
+		tm.StartDelayMS = max(milliseconds(first.Sub(a.startAt)), 0)
+	}
+	tm.AlignmentMS = milliseconds(began.Sub(first))
 	return tm
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func (t *Task) ack(u upload) checkpoint.Ack {
+func (t *Task) ack(u *upload) checkpoint.Ack {
 	return checkpoint.Ack{
 		Version: 1, Job: t.job, Attempt: t.attempt, Task: t.id, Checkpoint: u.id, Worker: t.worker, Timing: u.timing,
 	}
 }
 
-func (t *Task) decline(u upload, err error) {
+// decline says that there will be no snapshot, and whose fault that is.
+func (t *Task) decline(u *upload, err error) {
 	subtask := t.id.Subtask
 	a := t.ack(u)
 	a.Failure = &weir.Failure{
 		Reason: checkpoint.ReasonDeclined, Subtask: &subtask, Worker: t.worker,
-		Message: fmt.Sprintf("task %v: checkpoint %d: %v", t.id, u.id, err),
+		Message: fmt.Sprintf("task %v: checkpoint %d: %s", t.id, u.id, Message(err)),
+	}
+	var marked *opError
+	if errors.As(err, &marked) {
+		a.Failure.Operator = marked.setup.Operator.ID
 	}
 	t.reporter.Ack(a)
-}
-
-// An upload is a snapshot on its way to storage.
-type upload struct {
-	id       weir.CheckpointID
-	snapshot checkpoint.TaskSnapshot
-	cuts     []operatorCut
-	timing   checkpoint.Timing
-}
-
-type operatorCut struct {
-	node *node
-	cut  *state.Cut
-}
-
-func (u *upload) release() {
-	for _, c := range u.cuts {
-		c.cut.Release()
-	}
-}
-
-// openUploads bounds the snapshots of a task that wait for storage; the coordinator
-// has few checkpoints open, so that more means that storage hangs.
-const openUploads = 8
-
-// An uploader stores snapshots off the loop, in their order, and acknowledges each
-// once its objects are durable (I7). Its goroutine belongs to Run.
-type uploader struct {
-	task   *Task
-	blobs  blob.Store
-	queueC chan upload
-}
-
-func newUploader(t *Task, blobs blob.Store) *uploader {
-	return &uploader{task: t, blobs: blobs, queueC: make(chan upload, openUploads)}
-}
-
-// put queues an upload; false: the queue is full.
-func (w *uploader) put(u upload) bool {
-	select {
-	case w.queueC <- u:
-		return true
-	default:
-		return false
-	}
-}
-
-// stop is called by the loop when it ends; what is queued is still stored.
-func (w *uploader) stop() { close(w.queueC) }
-
-// run stores uploads until the loop has ended; after the end of ctx it only releases them.
-func (w *uploader) run(ctx context.Context) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = w.task.panicked(p)
-		}
-	}()
-	for u := range w.queueC {
-		if ctx.Err() == nil {
-			w.store(ctx, u)
-		}
-		u.release()
-	}
-	return nil
-}
-
-func (w *uploader) store(ctx context.Context, u upload) {
-	began := w.task.now()
-	killpoint.Here("before-upload")
-	if err := w.write(ctx, &u); err != nil {
-		if ctx.Err() == nil {
-			w.task.logger.Warn("snapshot not stored", "cp", u.id, "err", err)
-			w.task.decline(u, err)
-		}
-		return
-	}
-	killpoint.Here("after-upload")
-	u.timing.UploadMS = milliseconds(w.task.now().Sub(began))
-	a := w.task.ack(u)
-	a.Snapshot, a.Timing = &u.snapshot, u.timing
-	w.task.reporter.Ack(a)
 }

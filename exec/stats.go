@@ -1,7 +1,9 @@
 package exec
 
 import (
+	"fmt"
 	"sync/atomic"
+	"time"
 
 	"weir"
 )
@@ -37,14 +39,29 @@ type counters struct {
 	rowsIn, rowsOut   atomic.Int64
 	bytesIn, bytesOut atomic.Int64
 	idleNS, backNS    atomic.Int64
+	idleSince         atomic.Int64 // of a wait under way, not yet in idleNS; since 1970; 0: none
+	backSince         atomic.Int64
 	startNS           atomic.Int64 // of Run, since 1970; 0: not yet
+	committing        atomic.Int64 // the checkpoint that sinks commit just now; 0: none
 	ended             atomic.Bool
+}
+
+// doing says what holds the loop up, if something does.
+func (c *counters) doing() string {
+	switch id := c.committing.Load(); {
+	case c.backSince.Load() != 0:
+		return "waiting for a full channel"
+	case id != 0:
+		return fmt.Sprintf("committing checkpoint %d", id)
+	}
+	return ""
 }
 
 // A rejected operator counts rejected rows; any goroutine may ask it.
 type rejected interface{ Rejected() int64 }
 
-// Stats reads the task's counters; any goroutine may call it.
+// Stats reads the task's counters; any goroutine may call it. What it saw is what
+// Progress compares with: call it once a second or so.
 func (t *Task) Stats() Stats {
 	c := &t.stats
 	s := Stats{
@@ -52,10 +69,9 @@ func (t *Task) Stats() Stats {
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(), Ended: c.ended.Load(),
 	}
 	if start := c.startNS.Load(); start != 0 {
-		life := float64(max(t.now().UnixNano()-start, 1))
-		s.Idle = min(float64(c.idleNS.Load())/life, 1)
-		s.BackPressured = min(float64(c.backNS.Load())/life, 1-s.Idle)
-		s.Busy = 1 - s.Idle - s.BackPressured
+		now := t.sample()
+		t.tracker.remember(now)
+		s.Idle, s.Busy, s.BackPressured = shares(sample{at: time.Unix(0, start)}, now)
 	}
 	if n := len(t.nodes); n > 0 && len(t.outputs.edges) == 0 {
 		s.RowsOut = t.nodes[n-1].rowsIn.Load()

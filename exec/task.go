@@ -36,6 +36,7 @@ type Task struct {
 	uploader    *uploader
 	mail        *mailbox
 	stats       counters
+	tracker     tracker
 	doneC       chan struct{} // closed when Run returns
 
 	// Below: the loop's own.
@@ -59,6 +60,12 @@ func (t *Task) Trigger(tr checkpoint.Trigger) error {
 	return nil
 }
 
+// Wanted tells a task which checkpoints before newest are still pending (Trigger.Pending):
+// it stores nothing more for any other of them. It never blocks.
+func (t *Task) Wanted(newest weir.CheckpointID, pending []weir.CheckpointID) {
+	t.uploader.wanted(newest, pending)
+}
+
 // Commit tells the task's sinks to make the segments of checkpoints up to id visible;
 // Reporter.Committed answers, at once where there is no sink. It never blocks.
 func (t *Task) Commit(id weir.CheckpointID) { t.mail.commit(id) }
@@ -74,7 +81,9 @@ func (t *Task) Run(ctx context.Context) error {
 	defer close(t.doneC)
 	t.stats.startNS.Store(t.now().UnixNano())
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return t.uploader.run(gctx) })
+	for range uploadsAtOnce {
+		g.Go(func() error { return t.uploader.run(gctx) })
+	}
 	g.Go(func() error {
 		defer t.uploader.stop()
 		return t.guard(gctx)
@@ -199,9 +208,13 @@ func (t *Task) frame(ch int, f weir.Frame) error {
 		}
 		return t.flushOverdue()
 	case weir.FrameBarrier:
-		if t.gate.barrier(ch, weir.CheckpointID(f.Value), barrierTime(f), t.now()) {
-			return t.snapshot(t.gate.align.Current(), t.gate.startAt, t.gate.firstAt)
+		a, aligned := t.gate.barrier(ch, weir.CheckpointID(f.Value), barrierTime(f), t.now())
+		if aligned {
+			err := t.snapshot(a)
+			t.tracker.awaits(t.gate)
+			return err
 		}
+		t.tracker.awaits(t.gate)
 	case weir.FrameEnd:
 		if t.gate.end(ch) && !t.ended {
 			return t.end()
@@ -218,15 +231,16 @@ func (t *Task) frame(ch int, f weir.Frame) error {
 }
 
 func (t *Task) closeInput(ch int) error {
-	snapshot, err := t.gate.close(ch)
+	aligned, err := t.gate.close(ch)
 	if err != nil {
 		return err
 	}
-	if snapshot {
-		if err := t.snapshot(t.gate.align.Current(), t.gate.startAt, t.gate.firstAt); err != nil {
+	for _, a := range aligned {
+		if err := t.snapshot(a); err != nil {
 			return err
 		}
 	}
+	t.tracker.awaits(t.gate)
 	if t.gate.open == 0 {
 		t.mail.close() // through the mailbox, behind what is in it
 	}
@@ -247,7 +261,7 @@ func (t *Task) control(ctx context.Context) (done bool, err error) {
 		q.replyC <- reply{page, err}
 	}
 	for _, tr := range l.triggers {
-		if err := t.snapshot(tr.Checkpoint, tr.At, time.Time{}); err != nil {
+		if err := t.snapshot(alignment{id: tr.Checkpoint, startAt: tr.At}); err != nil {
 			return true, err
 		}
 	}
@@ -266,6 +280,8 @@ func (t *Task) control(ctx context.Context) (done bool, err error) {
 // and the rows behind a commit wait for it.
 func (t *Task) commit(ctx context.Context, id weir.CheckpointID) error {
 	killpoint.Here("before-commit")
+	t.stats.committing.Store(int64(id))
+	defer t.stats.committing.Store(0)
 	for _, n := range t.nodes {
 		c, ok := n.op.(Committer)
 		if !ok {
@@ -334,12 +350,14 @@ func (t *Task) idle(ctx context.Context, until time.Time) error {
 		t.timer.Reset(until.Sub(now))
 		timeC = t.timer.C
 	}
+	t.stats.idleSince.Store(now.UnixNano())
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-t.mail.wakeC:
 	case <-timeC:
 	}
+	t.stats.idleSince.Store(0)
 	t.stats.idleNS.Add(int64(t.now().Sub(now)))
 	return nil
 }

@@ -2,21 +2,262 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"weir"
 	"weir/checkpoint"
+	"weir/checkpoint/blob"
+	"weir/checkpoint/killpoint"
+	"weir/exec/state"
 )
+
+const (
+	// openUploads bounds the snapshots of a task that wait for storage. As many
+	// checkpoints as may be pending, a savepoint and some that were given up unheard of
+	// fit in; more means that storage hangs.
+	openUploads = 24
+	// uploadsAtOnce are stored at a time: a savepoint, or another slow one, does not hold
+	// up the next checkpoint.
+	uploadsAtOnce = 2
+	// tidyTimeout bounds the deletion of what a snapshot that failed has stored.
+	tidyTimeout = 5 * time.Second
+)
+
+// An upload is a snapshot on its way to storage.
+type upload struct {
+	id       weir.CheckpointID
+	snapshot checkpoint.TaskSnapshot
+	cuts     []operatorCut
+	timing   checkpoint.Timing
+	cutAt    time.Time   // the end of the cut
+	inHand   bool        // guarded by the uploader's mu
+	givenUp  atomic.Bool // nothing more is stored
+	objects  atomic.Int64
+	bytes    atomic.Int64 // stored, or read for it
+}
+
+type operatorCut struct {
+	node *node
+	cut  *state.Cut
+}
+
+func (u *upload) release() {
+	for _, c := range u.cuts {
+		c.cut.Release()
+	}
+}
+
+// doing says what the upload is at.
+func (u *upload) doing() string {
+	n := u.objects.Load()
+	if n == 0 {
+		return "ordering and encoding its state"
+	}
+	return fmt.Sprintf("storing object %d, %s so far", n, weight(u.bytes.Load()))
+}
+
+// weight gives a number of bytes as people read it.
+func weight(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d KiB", (n+1<<10-1)>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}
+
+// An uploader stores snapshots off the loop, two at a time, the oldest first, and
+// acknowledges each once its objects are durable (I7). Its goroutines belong to Run.
+type uploader struct {
+	task  *Task
+	blobs blob.Store
+	moreC *sync.Cond // of mu: something below changed
+	mu    struct {
+		sync.Mutex
+		open    []*upload // waiting and in hand, oldest first
+		ended   bool      // the loop has ended
+		newest  weir.CheckpointID
+		pending []weir.CheckpointID // of those before newest
+	}
+}
+
+func newUploader(t *Task, blobs blob.Store) *uploader {
+	w := &uploader{task: t, blobs: blobs}
+	w.moreC = sync.NewCond(&w.mu.Mutex)
+	return w
+}
+
+// put queues an upload. The error says why there is no room.
+func (w *uploader) put(u *upload) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.mu.open); n >= openUploads {
+		oldest := w.mu.open[0]
+		return fmt.Errorf("%d snapshots of the task are still being stored, the oldest, of checkpoint %d, for %v (%s): storage is too slow or hangs",
+			n, oldest.id, w.task.now().Sub(oldest.cutAt).Round(time.Second), oldest.doing())
+	}
+	w.mu.open = append(w.mu.open, u)
+	w.moreC.Signal()
+	return nil
+}
+
+// wanted tells which checkpoints before newest are still pending. Whatever else waits
+// is dropped, and what is in hand ends with the object it is at.
+func (w *uploader) wanted(newest weir.CheckpointID, pending []weir.CheckpointID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if newest < w.mu.newest {
+		return // said late
+	}
+	w.mu.newest, w.mu.pending = newest, slices.Clone(pending)
+	w.mu.open = slices.DeleteFunc(w.mu.open, func(u *upload) bool {
+		if !w.gone(u.id) {
+			return false
+		}
+		u.givenUp.Store(true)
+		if !u.inHand {
+			u.release()
+		}
+		return !u.inHand
+	})
+}
+
+// gone reports whether a checkpoint has ended, so that nobody wants its snapshot; w.mu
+// is held. The last trigger named all others: nothing that has ended begins again.
+func (w *uploader) gone(id weir.CheckpointID) bool {
+	return id < w.mu.newest && !slices.Contains(w.mu.pending, id)
+}
+
+// ended reports whether nobody wants the snapshot of a checkpoint any more.
+func (w *uploader) ended(id weir.CheckpointID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gone(id)
+}
+
+// doing says what the upload of a checkpoint is at; false: there is none.
+func (w *uploader) doing(id weir.CheckpointID) (string, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var before []string
+	for _, u := range w.mu.open {
+		switch {
+		case u.id != id:
+			before = append(before, fmt.Sprintf("%d (%s)", u.id, u.doing()))
+		case u.inHand:
+			return u.doing(), true
+		default:
+			return "waiting for the uploads of checkpoints " + strings.Join(before[:min(len(before), uploadsAtOnce)], " and "), true
+		}
+	}
+	return "", false
+}
+
+// stop is called by the loop when it ends; what is queued is still stored.
+func (w *uploader) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.ended = true
+	w.moreC.Broadcast()
+}
+
+// take waits for the oldest upload that nobody has in hand; nil: none will come.
+func (w *uploader) take() *upload {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for _, u := range w.mu.open {
+			if !u.inHand {
+				u.inHand = true
+				return u
+			}
+		}
+		if w.mu.ended {
+			return nil
+		}
+		w.moreC.Wait()
+	}
+}
+
+// done lets go of an upload.
+func (w *uploader) done(u *upload) {
+	u.release()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.open = slices.DeleteFunc(w.mu.open, func(other *upload) bool { return other == u })
+}
+
+// run stores uploads until the loop has ended; after the end of ctx it only releases them.
+func (w *uploader) run(ctx context.Context) error {
+	for u := w.take(); u != nil; u = w.take() {
+		if err := w.store(ctx, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// store stores one upload and acknowledges or declines it. An error is a broken invariant.
+func (w *uploader) store(ctx context.Context, u *upload) (err error) {
+	defer w.done(u)
+	if ctx.Err() != nil {
+		return nil
+	}
+	o := &objects{Store: w.blobs, upload: u}
+	defer func() {
+		if p := recover(); p != nil {
+			err = w.task.panicked(p)
+			w.task.decline(u, err)
+		}
+	}()
+	killpoint.Here("before-upload")
+	failed := w.write(ctx, u, o)
+	switch {
+	case failed == nil:
+		killpoint.Here("after-upload")
+		u.timing.UploadMS = milliseconds(w.task.now().Sub(u.cutAt))
+		a := w.task.ack(u)
+		a.Snapshot, a.Timing = &u.snapshot, u.timing
+		w.task.reporter.Ack(a)
+		return nil
+	case ctx.Err() != nil: // the next attempt finds what is there
+		return nil
+	case errors.Is(failed, errGivenUp):
+		w.task.logger.Info("snapshot not stored", "cp", u.id, "err", failed)
+	default:
+		w.task.logger.Warn("snapshot not stored", "cp", u.id, "err", failed)
+		w.task.decline(u, failed)
+	}
+	w.tidy(ctx, o)
+	return nil
+}
+
+// tidy deletes what was stored of a snapshot that will never be acknowledged. An abort
+// does so too, but may have passed by before the last object.
+func (w *uploader) tidy(ctx context.Context, o *objects) {
+	ctx, cancel := context.WithTimeout(ctx, tidyTimeout)
+	defer cancel()
+	for _, key := range o.keys {
+		if err := w.blobs.Delete(ctx, key); err != nil && ctx.Err() == nil {
+			w.task.logger.Warn("object stays for now", "cp", o.upload.id, "err", err)
+		}
+	}
+}
 
 // write stores the cuts of u, in the order of the chain, and adds their handles to
 // its snapshot.
-func (w *uploader) write(ctx context.Context, u *upload) error {
+func (w *uploader) write(ctx context.Context, u *upload, o *objects) error {
 	for _, c := range u.cuts {
 		op := c.node.setup.Operator.ID
 		first := checkpoint.StateKey(w.task.job, w.task.attempt, op, c.node.setup.Subtask, u.id, 0)
-		handles, err := c.cut.Write(ctx, w.blobs, strings.TrimSuffix(first, "0"))
+		handles, err := c.cut.Write(ctx, o, strings.TrimSuffix(first, "0"))
 		if err != nil {
-			return fmt.Errorf("store %s/%d: %w", op, c.node.setup.Subtask, err)
+			return inOperator(c.node, &reasonError{ReasonUpload, err})
 		}
 		for _, h := range handles {
 			u.timing.TotalBytes += h.Size
@@ -37,4 +278,38 @@ func (u *upload) keyed(n *node, handles []checkpoint.Handle) {
 		}
 	}
 	u.snapshot.Operators = append(u.snapshot.Operators, checkpoint.OperatorSnapshot{Operator: id, Keyed: handles})
+}
+
+// errGivenUp ends the upload of a checkpoint that has ended otherwise.
+var errGivenUp = errors.New("the checkpoint was given up")
+
+// objects is the object store as one upload sees it: what is put is noted, and nothing
+// more once the checkpoint has been given up.
+type objects struct {
+	blob.Store
+	upload *upload
+	keys   []string
+}
+
+// Put stores an object, unless nobody wants it any more.
+func (o *objects) Put(ctx context.Context, key string, r io.Reader) error {
+	if o.upload.givenUp.Load() {
+		return errGivenUp
+	}
+	o.keys = append(o.keys, key)
+	o.upload.objects.Add(1)
+	return o.Store.Put(ctx, key, &counting{r, &o.upload.bytes})
+}
+
+// counting counts what is read through it.
+type counting struct {
+	r io.Reader
+	n *atomic.Int64
+}
+
+// Read implements io.Reader.
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
 }

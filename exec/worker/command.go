@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"weir"
+	"weir/checkpoint"
 	"weir/checkpoint/killpoint"
 	"weir/exec"
 	"weir/exec/deploy"
@@ -30,6 +32,12 @@ func (w *Worker) run(ctx context.Context, kind string, body []byte) ([]byte, err
 	case deploy.KindCommit:
 		var m deploy.Commit
 		return nil, decoded(deploy.Decode(body, &m), func() error { return w.commit(m) })
+	case deploy.KindProgress:
+		var m deploy.Progress
+		if err := deploy.Decode(body, &m); err != nil {
+			return nil, err
+		}
+		return w.progress(m)
 	case deploy.KindClose:
 		var m deploy.Close
 		return nil, decoded(deploy.Decode(body, &m), func() error { return w.close(ctx, m) })
@@ -115,7 +123,12 @@ func (w *Worker) find(job weir.JobID, id weir.AttemptID) (*attempt, error) {
 	return a, nil
 }
 
+// trigger begins a checkpoint at sources, and tells all tasks of the attempt which
+// others are still wanted.
 func (w *Worker) trigger(m deploy.Trigger) error {
+	if err := w.wanted(m); err != nil || len(m.Tasks) == 0 {
+		return err
+	}
 	killpoint.Here("before-take")
 	err := w.each(m.Job, m.Attempt, m.Tasks, func(t *exec.Task) error { return t.Trigger(m.Trigger) })
 	killpoint.Here("after-take")
@@ -127,6 +140,38 @@ func (w *Worker) commit(m deploy.Commit) error {
 		t.Commit(m.Checkpoint)
 		return nil
 	})
+}
+
+func (w *Worker) wanted(m deploy.Trigger) error {
+	a, err := w.find(m.Job, m.Attempt)
+	if err != nil || len(m.Pending) == 0 {
+		return err
+	}
+	for _, t := range a.m.Tasks {
+		if task := a.task(t.Task); task != nil {
+			task.Wanted(m.Checkpoint, m.Pending)
+		}
+	}
+	return nil
+}
+
+// progress says how far the tasks of an attempt are with a checkpoint. It waits for
+// none of them.
+func (w *Worker) progress(m deploy.Progress) ([]byte, error) {
+	a, err := w.find(m.Job, m.Attempt)
+	if err != nil {
+		return nil, err
+	}
+	answer := deploy.Progressed{Header: deploy.Head()}
+	for _, t := range a.m.Tasks {
+		p := checkpoint.Progress{Task: t.Task, Stage: checkpoint.StageWaiting, Doing: "being restored"}
+		if task := a.task(t.Task); task != nil {
+			p = task.Progress(m.Checkpoint)
+		}
+		answer.Tasks = append(answer.Tasks, p)
+	}
+	slices.SortFunc(answer.Tasks, func(a, b checkpoint.Progress) int { return a.Task.Compare(b.Task) })
+	return deploy.Encode(answer), nil
 }
 
 // each tells tasks of an attempt, in turn; the first failure ends it.

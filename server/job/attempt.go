@@ -273,11 +273,26 @@ type tasks struct {
 	placed  []deploy.Placed
 }
 
-// Trigger tells the source tasks to begin a checkpoint.
+// Trigger tells the source tasks to begin a checkpoint. Workers without any are told
+// which ones are pending; the next trigger mends what they miss.
 func (t *tasks) Trigger(ctx context.Context, tr checkpoint.Trigger, targets []weir.TaskID) error {
+	for _, w := range t.without(targets) {
+		t.d.async(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // ctx ends with the call
+			defer cancel()
+			_, _ = t.d.s.ask(ctx, w, deploy.KindTrigger, deploy.Trigger{Header: deploy.Head(), Trigger: tr})
+		})
+	}
 	return t.each(targets, func(w weir.WorkerID, mine []weir.TaskID) error {
 		_, err := t.d.s.ask(ctx, w, deploy.KindTrigger, deploy.Trigger{Header: deploy.Head(), Trigger: tr, Tasks: mine})
 		return err
+	})
+}
+
+// without lists the workers that run none of the tasks.
+func (t *tasks) without(targets []weir.TaskID) []weir.WorkerID {
+	return slices.DeleteFunc(workersIn(t.placed), func(w weir.WorkerID) bool {
+		return slices.ContainsFunc(t.placed, func(p deploy.Placed) bool { return p.Worker == w && slices.Contains(targets, p.Task) })
 	})
 }
 

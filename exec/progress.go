@@ -1,0 +1,166 @@
+package exec
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"weir"
+	"weir/checkpoint"
+)
+
+// Bounds of what a tracker remembers.
+const (
+	cutsKept    = 64 // checkpoints that were cut
+	samplesKept = 16 // of the task's times
+	sampleEvery = 500 * time.Millisecond
+	recently    = 5 * time.Second // what shares of time tell of, at least
+)
+
+// A tracker is what a task tells of checkpoints under way. Its loop writes it at
+// barriers, any goroutine may ask, also while the loop is held up.
+type tracker struct {
+	mu struct {
+		sync.Mutex
+		aligning []awaited
+		next     []weir.TaskID       // whose barriers any other checkpoint waits for
+		cutting  weir.CheckpointID   // 0: none
+		cut      []weir.CheckpointID // ascending
+		samples  []sample            // ascending
+	}
+}
+
+// An awaited is a checkpoint and those whose barrier of it has not come.
+type awaited struct {
+	id   weir.CheckpointID
+	from []weir.TaskID
+}
+
+// awaits notes whose barriers are missing.
+func (k *tracker) awaits(g *gate) {
+	aligning, next := g.awaited()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.mu.aligning, k.mu.next = aligning, next
+}
+
+// cut notes that the snapshot of a checkpoint is being taken.
+func (k *tracker) cut(id weir.CheckpointID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.mu.cutting = id
+	if k.mu.cut = append(k.mu.cut, id); len(k.mu.cut) > cutsKept {
+		k.mu.cut = slices.Delete(k.mu.cut, 0, 1)
+	}
+}
+
+func (k *tracker) cutDone() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.mu.cutting = 0
+}
+
+// stage says how far the loop is with a checkpoint, and which newer one has overtaken it.
+func (k *tracker) stage(id weir.CheckpointID) (stage checkpoint.Stage, missing []weir.TaskID, newer weir.CheckpointID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.mu.cutting == id {
+		return checkpoint.StageCutting, nil, 0
+	}
+	for _, a := range k.mu.aligning {
+		if a.id == id {
+			return checkpoint.StageAligning, slices.Clone(a.from), 0
+		}
+	}
+	if slices.Contains(k.mu.cut, id) {
+		return checkpoint.StageDone, nil, 0
+	}
+	if n := len(k.mu.cut); n > 0 && k.mu.cut[n-1] > id {
+		newer = k.mu.cut[n-1]
+	}
+	return checkpoint.StageWaiting, slices.Clone(k.mu.next), newer
+}
+
+// Progress says how far the task is with a checkpoint that is pending. It never waits
+// for the task's loop.
+func (t *Task) Progress(id weir.CheckpointID) checkpoint.Progress {
+	p := checkpoint.Progress{Task: t.id}
+	p.Busy, p.BackPressured = t.recent()
+	var newer weir.CheckpointID
+	p.Stage, p.Missing, newer = t.tracker.stage(id)
+	switch {
+	case newer != 0:
+		p.Doing = fmt.Sprintf("none: the barrier of checkpoint %d came first", newer)
+	case p.Stage == checkpoint.StageDone:
+		if doing, ok := t.uploader.doing(id); ok {
+			p.Stage, p.Doing = checkpoint.StageUploading, doing
+		}
+	case p.Stage == checkpoint.StageWaiting && t.source != nil && !t.mail.triggered(id):
+		p.Doing = "no trigger has come"
+	default:
+		p.Doing = t.stats.doing()
+	}
+	return p
+}
+
+// A sample is how much of its time a task had waited at one moment.
+type sample struct {
+	at         time.Time
+	idle, back time.Duration
+}
+
+// sample reads the times now, waits under way included.
+func (t *Task) sample() sample {
+	now := t.now()
+	since := func(total, began int64) time.Duration {
+		if began != 0 {
+			total += max(now.UnixNano()-began, 0)
+		}
+		return time.Duration(total)
+	}
+	c := &t.stats
+	return sample{now, since(c.idleNS.Load(), c.idleSince.Load()), since(c.backNS.Load(), c.backSince.Load())}
+}
+
+// remember keeps a sample for recent.
+func (k *tracker) remember(s sample) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := len(k.mu.samples)
+	if n > 0 && s.at.Sub(k.mu.samples[n-1].at) < sampleEvery {
+		return
+	}
+	if k.mu.samples = append(k.mu.samples, s); n == samplesKept {
+		k.mu.samples = slices.Delete(k.mu.samples, 0, 1)
+	}
+}
+
+// recent gives the shares of the last seconds, as far back as samples were taken: since
+// the newest that is old enough, or else the oldest, or the start.
+func (t *Task) recent() (busy, back float64) {
+	start := t.stats.startNS.Load()
+	if start == 0 {
+		return 0, 0
+	}
+	now := t.sample()
+	then := sample{at: time.Unix(0, start)}
+	k := &t.tracker
+	k.mu.Lock()
+	for i, s := range k.mu.samples {
+		if i == 0 || now.at.Sub(s.at) >= recently {
+			then = s
+		}
+	}
+	k.mu.Unlock()
+	_, busy, back = shares(then, now)
+	return busy, back
+}
+
+// shares are those of the time between two samples.
+func shares(then, now sample) (idle, busy, back float64) {
+	life := float64(max(now.at.Sub(then.at), 1))
+	idle = min(max(float64(now.idle-then.idle)/life, 0), 1)
+	back = min(max(float64(now.back-then.back)/life, 0), 1-idle)
+	return idle, 1 - idle - back, back
+}
