@@ -51,7 +51,7 @@ var imports = map[string][]string{
 // testSupport lists the packages that exist for tests, tools and wiring: they import
 // anything, and nothing but tests and each other may import them.
 var testSupport = []string{
-	"checkpoint/blob/blobtest", "checkpoint/checkpointtest", "checkpoint/sim", "exec/difftest", "exec/exectest", "metastore/metastoretest",
+	"checkpoint/blob/blobtest", "checkpoint/blob/s3test", "checkpoint/checkpointtest", "checkpoint/sim", "exec/difftest", "exec/exectest", "metastore/metastoretest",
 	"metastore/postgrestest", "transport/transporttest", "server/job/jobtest", "server/servertest", "docs/...", "openapi/gen", "bench/...", "cmd/...", "e2e/...",
 }
 
@@ -60,6 +60,7 @@ var only = map[string]string{
 	"github.com/nats-io/nats-server/v2": "transport",
 	"github.com/nats-io/nats.go":        "transport",
 	"modernc.org/sqlite":                "metastore",
+	"github.com/minio/minio-go/v7":      "checkpoint/blob",
 	"github.com/cockroachdb/pebble/v2":  "exec/state",
 	"github.com/labstack/echo/v4":       "server",
 	"github.com/spf13/cobra":            "cmd/weir",

@@ -64,7 +64,8 @@ func TestOpen(t *testing.T) {
 		{"file://relative", weir.ErrInvalid, "not absolute"},
 		{"file://", weir.ErrInvalid, "not absolute"},
 		{dir, weir.ErrInvalid, "no URL"},
-		{"s3://key:S3cr@bucket", weir.ErrInvalid, "s3 is not supported by this version"},
+		{"gs://bucket", weir.ErrInvalid, "gs is not supported by this version"},
+		{"azblob://bucket", weir.ErrInvalid, "azblob is not supported by this version"},
 		{"ftp://host", weir.ErrInvalid, `scheme "ftp" is unknown`},
 	} {
 		_, err := blob.Open(c.url)

@@ -2,6 +2,7 @@
 // range), stat, list, delete. It hides where objects lie.
 //
 //	checkpoint, exec/state ──▶ Store ◀── Folder   one machine: files below a root
+//	                                 ◀── S3       many machines: a bucket of any store with that protocol
 //	                                 ◀── Memory   tests, one process
 //	                                 ◀── Faulty   tests: another store that fails chosen calls
 //
