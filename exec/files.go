@@ -75,8 +75,10 @@ func followLinks(path string) (string, error) {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return target, err
 	}
-	if _, err := os.Lstat(path); err == nil {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return "", fmt.Errorf("%w: %s is a link that leads nowhere", weir.ErrInvalid, path)
+	} else if err == nil { // made meanwhile, by another subtask of a sink
+		return followLinks(path)
 	}
 	parent := filepath.Dir(path)
 	if parent == path {
