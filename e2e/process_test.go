@@ -20,14 +20,17 @@ import (
 )
 
 // binary is weir as make build leaves it.
-func binary(t *testing.T) string {
+func binary(t *testing.T) string { return built(t, "weir", "make build") }
+
+// built is a program that make has left in bin.
+func built(t *testing.T, name, how string) string {
 	t.Helper()
-	path, err := filepath.Abs("../bin/weir")
+	path, err := filepath.Abs(filepath.Join("..", "bin", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v: run make build first", err)
+		t.Fatalf("%v: run %s first", err, how)
 	}
 	return path
 }
@@ -63,11 +66,16 @@ func (s *syncBuffer) String() string {
 // start runs weir with args in dir ("": the test's own).
 func start(t *testing.T, name, dir string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, name: name, log: &syncBuffer{}, done: make(chan struct{})}
-	p.cmd = exec.Command(binary(t), args...)
+	return startCommand(t, name, dir, exec.Command(binary(t), args...))
+}
+
+// startCommand runs a command of ours. It dies with the test binary, however that ends.
+func startCommand(t *testing.T, name, dir string, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, name: name, cmd: cmd, log: &syncBuffer{}, done: make(chan struct{})}
 	p.cmd.Dir = dir
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p.cmd.WaitDelay = time.Second
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

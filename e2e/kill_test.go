@@ -1,0 +1,254 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/checkpoint/killpoint"
+)
+
+// A round is one job whose processes die at a point.
+type round struct {
+	name string
+	// plans are the points of processes, without what arms them.
+	plans map[string]string
+	// settings are further ones of the job.
+	settings string
+	// drive lets it happen; it returns once all that died runs again without its plan.
+	drive func(r *running)
+}
+
+// A running is a round that is driven.
+type running struct {
+	*lane
+	round
+	t *testing.T
+	a api
+}
+
+// A lane is a cluster that plays rounds, one after the other. A process gets the plan of
+// its next round whenever it is started; the round arms it.
+type lane struct {
+	*doomed
+	rounds []round
+	at     int
+}
+
+// Each role is killed at each point that it passes; the job ends with exact output, a
+// history without loose ends, and nothing left in storage. Rounds alternate over
+// metastores and kinds of storage; with WEIR_LONG every point meets every combination.
+func TestKilledAtEachPoint(t *testing.T) {
+	t.Parallel()
+	settings := []setting{{"sqlite", "folder"}, {"postgres", "folder"}}
+	all := pointRounds()
+	if only := os.Getenv("WEIR_ROUNDS"); only != "" {
+		all = nil
+		for _, r := range pointRounds() {
+			if strings.Contains(","+only+",", ","+r.name+",") {
+				all = append(all, r)
+			}
+		}
+	}
+	shared, long := deal(all, lanes), os.Getenv("WEIR_LONG") != ""
+	var together sync.WaitGroup // most of a round is waiting: more of them run than there are cores
+	defer together.Wait()
+	for i := range lanes {
+		s := settings[i%len(settings)]
+		own := shared[i]
+		if long {
+			own = deal(all, lanes/len(settings))[i/len(settings)]
+		}
+		if len(own) > 0 {
+			together.Go(func() {
+				t.Run(fmt.Sprintf("%d on %v", i, s), func(t *testing.T) { playLane(t, s, own) })
+			})
+		}
+	}
+}
+
+// lanes is how many clusters play rounds at the same time.
+const lanes = 12
+
+// deal gives each of n lanes its rounds: those of a server take longer, since the next
+// one waits for the lease of the last.
+func deal(rounds []round, n int) [][]round {
+	own, cost := make([][]round, n), make([]int, n)
+	for i, r := range rounds {
+		least := i % n // begin with another one each time, so that settings alternate
+		for lane := range cost {
+			if cost[lane] < cost[least] {
+				least = lane
+			}
+		}
+		own[least], cost[least] = append(own[least], r), cost[least]+len(r.plans)
+		if r.plans["server"] != "" {
+			cost[least] += 2
+		}
+	}
+	return own
+}
+
+func playLane(t *testing.T, s setting, rounds []round) {
+	l := &lane{doomed: startDoomed(t, s), rounds: rounds}
+	for _, name := range []string{"server", "w1", "w2"} {
+		l.begin(name, l.plan(name))
+	}
+	until(t, 20*time.Second, "the server is ready", func() bool { return l.doomed.api(t, "server").do("GET", "/readyz", nil, nil) == http.StatusOK })
+	for ; l.at < len(rounds); l.at++ {
+		r := rounds[l.at]
+		ok := t.Run(r.name, func(t *testing.T) {
+			x := &running{lane: l, round: r, t: t, a: l.doomed.api(t, "server")}
+			defer l.explain(x.a, r.name)
+			began := time.Now()
+			r.drive(x)
+			x.a.awaitJob(r.name, 30*time.Second, "FINISHED", func(j job) bool { return j.Status == "FINISHED" })
+			l.checkOutput(t, r.name)
+			l.checkHistory(x.a, r.name)
+			l.checkObjects(x.a, r.name)
+			t.Logf("%s: %d ms", r.name, time.Since(began).Milliseconds())
+		})
+		if !ok {
+			return // the cluster may be in any state
+		}
+	}
+}
+
+// plan is what the process has to die of next, from the round being played on.
+func (l *lane) plan(process string) string {
+	for _, r := range l.rounds[l.at:] {
+		if plan := r.plans[process]; plan != "" {
+			return plan + ",armed=" + l.armed(r.name)
+		}
+	}
+	return ""
+}
+
+func (l *lane) armed(round string) string { return filepath.Join(l.dir, "armed-"+round) }
+
+// arm lets the plans of the round count.
+func (r *running) arm() {
+	r.t.Helper()
+	if err := os.WriteFile(r.armed(r.name), nil, 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// again starts a process that has died, with its plan of a later round.
+func (r *running) again(process string) {
+	r.at++
+	r.begin(process, r.plan(process))
+	r.at--
+}
+
+// pointRounds are the rounds of all points.
+func pointRounds() []round {
+	var rounds []round
+	for i, p := range killpoint.Points() {
+		var plans []string
+		switch p.Role {
+		case killpoint.Both:
+			plans = []string{"server", "w1"}
+		case killpoint.Server:
+			plans = []string{"server"}
+		case killpoint.Worker:
+			plans = []string{"w1"}
+		}
+		for _, process := range plans {
+			r := round{
+				name:  p.Name + "-" + process,
+				plans: map[string]string{process: fmt.Sprintf("%s:%d", p.Name, 2+i%3)},
+				drive: func(r *running) { r.once(process) },
+			}
+			if special := driveOf(p.Name); special.drive != nil {
+				special.name = r.name
+				r = special
+			}
+			rounds = append(rounds, r)
+		}
+	}
+	return rounds
+}
+
+// once kills a process at its point while the job runs, and starts it again.
+func (r *running) once(process string) {
+	r.arm()
+	r.submit(r.a, r.name, r.settings)
+	r.awaitDeath(r.t, process)
+	r.again(process)
+}
+
+// driveOf is the round of a point that a job does not pass by itself.
+func driveOf(point string) round {
+	switch point {
+	case "before-abort", "after-abort":
+		// A worker sleeps before it acknowledges; its user cancels the checkpoint.
+		return round{
+			plans: map[string]string{"server": point + ":1", "w1": "before-ack:3,stop"},
+			drive: func(r *running) {
+				r.arm()
+				r.submit(r.a, r.name, "")
+				r.awaitStop(r.t, "w1")
+				r.cancelPending()
+				r.awaitDeath(r.t, "server")
+				r.again("server")
+				r.wake("w1")
+				r.renew("w1")
+			},
+		}
+	case "before-commit-only", "after-commit-only":
+		// A worker dies before it commits; its job is canceled, and whoever commits in
+		// its place dies too. A start goes on from there.
+		return round{
+			plans: map[string]string{"w1": "before-commit:3", "w2": point + ":1"},
+			drive: func(r *running) {
+				r.arm()
+				r.submit(r.a, r.name, "")
+				r.awaitDeath(r.t, "w1")
+				r.a.must(http.StatusAccepted, "POST", "/v1/jobs/"+r.name+"/cancel", nil, nil)
+				r.awaitDeath(r.t, "w2")
+				r.again("w1")
+				r.again("w2")
+				r.a.awaitJob(r.name, 20*time.Second, "CANCELED", func(j job) bool { return j.Status == "CANCELED" })
+				r.checkHistory(r.a, r.name)
+				r.a.must(http.StatusAccepted, "POST", "/v1/jobs/"+r.name+"/start", nil, nil)
+			},
+		}
+	}
+	return round{}
+}
+
+// cancelPending cancels the checkpoint that is pending; its server may die of it.
+func (r *running) cancelPending() {
+	r.t.Helper()
+	until(r.t, 10*time.Second, "a pending checkpoint", func() bool {
+		var h killHistory
+		r.a.do("GET", "/v1/jobs/"+r.name+"/checkpoints?limit=1", nil, &h)
+		if len(h.Checkpoints) == 0 || h.Checkpoints[0].Status != "pending" {
+			return false
+		}
+		r.a.do("DELETE", fmt.Sprintf("/v1/jobs/%s/checkpoints/%d", r.name, h.Checkpoints[0].ID), nil, nil)
+		return true
+	})
+}
+
+// wake wakes a stopped process up.
+func (d *doomed) wake(name string) {
+	if err := d.processes[name].cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// renew kills a process and starts it with its next plan.
+func (r *running) renew(process string) {
+	r.processes[process].kill()
+	r.again(process)
+}
