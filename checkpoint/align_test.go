@@ -108,6 +108,61 @@ func TestAlignAgainstNaive(t *testing.T) {
 	})
 }
 
+// TestAlignAtLeastOnceAgainstNaive does so for at-least-once: nothing is ever held, and
+// an id aligns when every open channel has sent it, unless a newer one has.
+func TestAlignAtLeastOnceAgainstNaive(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 4).Draw(t, "channels")
+		a := NewAligner(n, AtLeastOnce)
+		sent, closed := make([][]weir.CheckpointID, n), make([]bool, n)
+		var done, newest weir.CheckpointID
+		missing := func(id weir.CheckpointID) (list []int) {
+			for ch := range n {
+				if id > done && !closed[ch] && !slices.Contains(sent[ch], id) {
+					list = append(list, ch)
+				}
+			}
+			return list
+		}
+		for range rapid.IntRange(0, 40).Draw(t, "steps") {
+			ch := rapid.IntRange(0, n-1).Draw(t, "ch")
+			if closed[ch] {
+				continue
+			}
+			var got, want []weir.CheckpointID
+			if rapid.IntRange(0, 9).Draw(t, "close") == 0 {
+				closed[ch] = true
+				got = a.Close(ch)
+			} else {
+				id := weir.CheckpointID(rapid.IntRange(1, 8).Draw(t, "id"))
+				if id > done {
+					sent[ch], newest = append(sent[ch], id), max(newest, id)
+				}
+				if a.Barrier(ch, id) {
+					got = append(got, id)
+				}
+			}
+			for id := done + 1; id <= newest; id++ {
+				if slices.ContainsFunc(sent, func(ids []weir.CheckpointID) bool { return slices.Contains(ids, id) }) && missing(id) == nil {
+					want = append(want, id)
+				}
+			}
+			if len(want) > 0 {
+				done = want[len(want)-1]
+			}
+			if !slices.Equal(got, want) || a.Current() != newest || len(held(a, n)) > 0 {
+				t.Fatalf("aligned %v, current %d, held %v; want %v, %d and none", got, a.Current(), held(a, n), want, newest)
+			}
+			for id := range newest {
+				if m := a.Missing(id + 1); !slices.Equal(m, missing(id+1)) {
+					t.Fatalf("checkpoint %d misses %v, want %v", id+1, m, missing(id+1))
+				}
+			}
+		}
+	})
+}
+
 func seq(n int) []int {
 	s := make([]int, n)
 	for i := range s {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -25,6 +26,7 @@ import (
 type Config struct {
 	Graph       *plan.Graph
 	Parallelism int
+	Mode        checkpoint.Mode // empty: exactly_once
 	Blobs       blob.Store
 	From        *Snapshot // nil: from nothing
 	Files       []string
@@ -93,7 +95,7 @@ func Open(tb testing.TB, c Config) (*Job, error) {
 	j.mu.ended, j.mu.committed = map[weir.TaskID]bool{}, map[weir.TaskID]weir.CheckpointID{}
 	b := exec.BuildConfig{
 		Job: testJob, Attempt: weir.AttemptID{Number: max(c.Attempt, 1), Tag: "00000001"},
-		Worker: "w1", Graph: c.Graph, Parallelism: c.Parallelism, Network: NewNetwork(c.Capacity, c.Encode),
+		Worker: "w1", Graph: c.Graph, Parallelism: c.Parallelism, Mode: c.Mode, Network: NewNetwork(c.Capacity, c.Encode),
 		Blobs: c.Blobs, Reporter: (*reporter)(j), Openers: c.Openers, Files: c.Files, Logger: slog.New(slog.DiscardHandler),
 	}
 	for chain, ch := range c.Graph.Chains {
@@ -211,28 +213,65 @@ func (j *Job) Checkpoint() (*Snapshot, error) {
 // Snapshot takes a checkpoint that is decided and never committed by this attempt, as
 // when all workers die at the decision.
 func (j *Job) Snapshot() (*Snapshot, error) {
+	id, err := j.Begin()
+	if err != nil {
+		return nil, err
+	}
+	return j.Await(id)
+}
+
+// Begin triggers a checkpoint and waits for nothing.
+func (j *Job) Begin() (weir.CheckpointID, error) {
 	j.last++
-	id := j.last
 	for _, t := range j.sources() {
-		if err := t.Trigger(checkpoint.Trigger{Checkpoint: id, At: time.Now()}); err != nil {
-			return nil, err
+		if err := t.Trigger(checkpoint.Trigger{Checkpoint: j.last, At: time.Now()}); err != nil {
+			return 0, err
 		}
 	}
+	return j.last, nil
+}
+
+// Await waits until all tasks have acknowledged a checkpoint. One that was declined is
+// an error, which says by whom.
+func (j *Job) Await(id weir.CheckpointID) (*Snapshot, error) {
 	err := j.wait(fmt.Sprintf("checkpoint %d", id), func() bool { return len(j.mu.acks[id]) == len(j.tasks) })
 	if err != nil {
 		return nil, err
 	}
 	s := &Snapshot{ID: id, Parallelism: j.config.Parallelism, Tasks: map[weir.TaskID]checkpoint.TaskSnapshot{}}
-	j.mu.Lock()
-	for task, a := range j.mu.acks[id] {
+	for _, a := range j.Acks(id) {
 		if a.Failure != nil {
 			err = fmt.Errorf("checkpoint %d: %s: %s", id, a.Failure.Reason, a.Failure.Message)
 		} else {
-			s.Tasks[task] = *a.Snapshot
+			s.Tasks[a.Task] = *a.Snapshot
 		}
 	}
-	j.mu.Unlock()
 	return s, err
+}
+
+// Acks returns what the tasks have said of a checkpoint so far, in their order.
+func (j *Job) Acks(id weir.CheckpointID) []checkpoint.Ack {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	list := slices.Collect(maps.Values(j.mu.acks[id]))
+	slices.SortFunc(list, func(a, b checkpoint.Ack) int { return a.Task.Compare(b.Task) })
+	return list
+}
+
+// Wanted tells all tasks which checkpoints before newest are pending.
+func (j *Job) Wanted(newest weir.CheckpointID, pending ...weir.CheckpointID) {
+	for _, t := range j.tasks {
+		t.Wanted(newest, pending)
+	}
+}
+
+// Progress asks all tasks how far they are with a checkpoint.
+func (j *Job) Progress(id weir.CheckpointID) []checkpoint.Progress {
+	var list []checkpoint.Progress
+	for _, t := range j.tasks {
+		list = append(list, t.Progress(id))
+	}
+	return list
 }
 
 func (j *Job) commit(id weir.CheckpointID) error {
