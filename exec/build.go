@@ -334,7 +334,7 @@ func (c *BuildConfig) connectOutput(t *Task, e int) error {
 		if err != nil {
 			return fmt.Errorf("channel %v: %w", id, err)
 		}
-		o.targets = append(o.targets, target{out: out, local: local})
+		o.targets = append(o.targets, target{to: id.To, out: out, local: local})
 	}
 	return nil
 }

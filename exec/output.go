@@ -40,6 +40,7 @@ type output struct {
 }
 
 type target struct {
+	to    weir.TaskID
 	out   Outbound
 	local bool
 	buf   *batch.Batch // nil: empty
@@ -191,6 +192,7 @@ func (o *output) encode(ctx context.Context, t *target, b *batch.Batch, size int
 // deliver sends one frame and counts the time that the channel made us wait.
 func (o *output) deliver(ctx context.Context, t *target, f weir.Frame) error {
 	before := o.now()
+	o.stats.backTo.Store(&t.to)
 	o.stats.backSince.Store(before.UnixNano())
 	err := t.out.Send(ctx, f)
 	o.stats.backSince.Store(0)

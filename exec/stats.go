@@ -41,8 +41,9 @@ type counters struct {
 	idleNS, backNS    atomic.Int64
 	idleSince         atomic.Int64 // of a wait under way, not yet in idleNS; since 1970; 0: none
 	backSince         atomic.Int64
-	startNS           atomic.Int64 // of Run, since 1970; 0: not yet
-	committing        atomic.Int64 // the checkpoint that sinks commit just now; 0: none
+	backTo            atomic.Pointer[weir.TaskID] // the receiver of the last frame
+	startNS           atomic.Int64                // of Run, since 1970; 0: not yet
+	committing        atomic.Int64                // the checkpoint that sinks commit just now; 0: none
 	ended             atomic.Bool
 }
 
@@ -50,7 +51,7 @@ type counters struct {
 func (c *counters) doing() string {
 	switch id := c.committing.Load(); {
 	case c.backSince.Load() != 0:
-		return "waiting for a full channel"
+		return fmt.Sprintf("waiting for room in the channel to task %v", c.backTo.Load())
 	case id != 0:
 		return fmt.Sprintf("committing checkpoint %d", id)
 	}

@@ -1,0 +1,414 @@
+package exec_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/checkpoint/blob"
+	"weir/exec"
+	"weir/exec/exectest"
+	"weir/exec/op"
+	"weir/exec/state"
+	"weir/planner/plan"
+)
+
+// A slow is object storage in which what is written for chosen checkpoints waits.
+type slow struct {
+	*blob.Faulty
+	inner blob.Store
+	waits map[weir.CheckpointID]chan struct{}
+}
+
+func slowFor(ids ...weir.CheckpointID) *slow {
+	s := &slow{inner: blob.NewMemory(), waits: map[weir.CheckpointID]chan struct{}{}}
+	for _, id := range ids {
+		s.waits[id] = make(chan struct{})
+	}
+	s.Faulty = blob.NewFaulty(s.inner, func(c blob.Call) blob.Fault {
+		for _, id := range ids {
+			if c.Verb == "Put" && strings.Contains(c.Key, fmt.Sprintf("-0/%d-", id)) {
+				return blob.Fault{Wait: s.waits[id]}
+			}
+		}
+		return blob.Fault{}
+	})
+	return s
+}
+
+// stored lists the keys of a checkpoint's objects.
+func stored(t *testing.T, s blob.Store, id weir.CheckpointID) (keys []string) {
+	t.Helper()
+	err := s.List(context.Background(), "", func(key string, _ int64) bool {
+		if strings.Contains(key, fmt.Sprintf("-0/%d-", id)) {
+			keys = append(keys, key)
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// whole checks that a snapshot holds the rows up to its sources' positions, each once.
+func whole(t *testing.T, c exectest.Config, s *exectest.Snapshot) (rows int) {
+	t.Helper()
+	var handles []checkpoint.Handle
+	for _, task := range s.Tasks {
+		for _, o := range task.Operators {
+			for _, item := range o.List {
+				var p struct{ Split, Next int }
+				if err := json.Unmarshal(item, &p); err != nil {
+					t.Fatal(err)
+				}
+				rows += (p.Next - p.Split) / 6
+			}
+			if o.Operator == "result" {
+				handles = append(handles, o.Keyed...)
+			}
+		}
+	}
+	store := state.New(state.Options{MaxParallelism: c.Graph.MaxParallelism})
+	if err := store.Restore(context.Background(), c.Blobs, handles); err != nil {
+		t.Fatal(err)
+	}
+	chain := c.Graph.Chains[1].Operators
+	result, err := op.OpenStored(chain[1], chain[0].Schema, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := result.Read(exec.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	once := 0
+	for _, r := range page.Rows {
+		if strings.HasSuffix(string(r.JSON), `"c":1}`) {
+			once++
+		}
+	}
+	if len(page.Rows) != rows || once != rows {
+		t.Errorf("checkpoint %d holds %d groups, %d of them counted once, at position %d", s.ID, len(page.Rows), once, rows)
+	}
+	return rows
+}
+
+// stepped starts a job of one subtask per chain whose every second lets 40 batches in.
+func stepped(t *testing.T, blobs blob.Store) (*exectest.Job, exectest.Config, func()) {
+	t.Helper()
+	c := config(1 << 20)
+	c.Parallelism, c.Blobs = 1, blobs
+	stepper := &exectest.Stepper{}
+	c.Openers.Source = stepper.Open(c.Openers.Source)
+	return exectest.Start(t, c), c, func() {
+		stepper.Allow(40)
+		<-time.After(time.Second)
+		synctest.Wait()
+	}
+}
+
+// A slow upload holds up no other, and of several open checkpoints each has its own values.
+func TestSlowUpload(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		blobs := slowFor(1)
+		j, c, second := stepped(t, blobs)
+		second()
+		if _, err := j.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		before := 0
+		for range 3 {
+			second()
+			s, err := j.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rows := whole(t, c, s); rows <= before {
+				t.Errorf("checkpoint %d: %d rows, not more than %d", s.ID, rows, before)
+			} else {
+				before = rows
+			}
+		}
+		close(blobs.waits[1])
+		s, err := j.Await(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows := whole(t, c, s); rows == 0 || rows >= before {
+			t.Errorf("the slow one holds %d rows, the last one %d", rows, before)
+		}
+		j.Kill()
+	})
+}
+
+// What was given up is dropped: before it is begun, or behind the object in hand, whose
+// checkpoint leaves nothing.
+func TestGivenUpUpload(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		blobs := slowFor(1, 2)
+		j, c, second := stepped(t, blobs)
+		for range 4 {
+			second()
+			if _, err := j.Begin(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		second()
+		doing := j.Progress(3)[1]
+		if doing.Stage != checkpoint.StageUploading || !strings.HasPrefix(doing.Doing, "waiting for the uploads of checkpoints 1 (storing object 1, ") {
+			t.Errorf("the third: %+v", doing)
+		}
+		j.Wanted(4, 2, 4) // 1 and 3 have ended
+		if got := len(j.Acks(4)); got != 1 {
+			t.Fatalf("%d acks of the fourth while two are in hand", got)
+		}
+		close(blobs.waits[1])
+		s, err := j.Await(4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole(t, c, s)
+		synctest.Wait()
+		for _, id := range []weir.CheckpointID{1, 3} {
+			if got := j.Acks(id); len(got) != 1 || got[0].Task.Chain != 0 { // the source has no state
+				t.Errorf("checkpoint %d: %+v", id, got)
+			}
+			if keys := stored(t, blobs.inner, id); keys != nil {
+				t.Errorf("checkpoint %d left %v", id, keys)
+			}
+		}
+		j.Wanted(3, 1, 2, 3) // said late: it changes nothing
+		close(blobs.waits[2])
+		if s, err = j.Await(2); err != nil {
+			t.Fatal(err)
+		}
+		whole(t, c, s)
+		j.Wanted(9, 8)
+		if _, err := j.Begin(); err != nil { // 5, which has ended: its barrier goes on
+			t.Fatal(err)
+		}
+		second()
+		if got := j.Acks(5); len(got) != 0 || j.Progress(5)[1].Stage != checkpoint.StageDone {
+			t.Errorf("checkpoint 5: %+v", got)
+		}
+		j.Kill()
+	})
+}
+
+// One snapshot too many is declined with what holds it up, and the others go on.
+func TestTooManyUploads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var ids []weir.CheckpointID
+		for id := range weir.CheckpointID(25) {
+			ids = append(ids, id+1)
+		}
+		blobs := slowFor(ids...)
+		j, c, second := stepped(t, blobs)
+		for range ids {
+			second()
+			if _, err := j.Begin(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := j.Await(25)
+		const want = "task 1/0: checkpoint 25: 24 snapshots of the task are still being stored, the oldest, of checkpoint 1, for 24s (storing object 1, "
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+		for _, id := range ids[:24] {
+			close(blobs.waits[id])
+			s, err := j.Await(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole(t, c, s)
+		}
+		j.Kill()
+	})
+}
+
+// A lost is a source or operator whose list state cannot be taken, once.
+type lost struct {
+	exec.Operator
+	exec.Source
+	snapshot func() error
+}
+
+func (l *lost) Close() error {
+	if l.Source != nil {
+		return l.Source.Close()
+	}
+	return l.Operator.Close()
+}
+
+func (l *lost) Snapshot(id weir.CheckpointID) ([]json.RawMessage, error) {
+	if fail := l.snapshot; fail != nil {
+		l.snapshot = nil
+		if err := fail(); err != nil {
+			return nil, err
+		}
+	}
+	if l.Source != nil {
+		return l.Source.Snapshot(id)
+	}
+	return nil, nil
+}
+
+func declined(operator string, task weir.TaskID, message string) weir.Failure {
+	return weir.Failure{
+		Reason: checkpoint.ReasonDeclined, Operator: weir.OperatorID(operator), Subtask: &task.Subtask, Worker: "w1",
+		Message: fmt.Sprintf("task %v: checkpoint 1: %s", task, message),
+	}
+}
+
+// declines gives what was said of checkpoint 1 beside snapshots.
+func declines(j *exectest.Job) (list []weir.Failure) {
+	for _, a := range j.Acks(1) {
+		if a.Failure != nil {
+			list = append(list, *a.Failure)
+		}
+	}
+	return list
+}
+
+// A source whose position cannot be taken declines and goes on.
+func TestPositionDeclined(t *testing.T) {
+	t.Parallel()
+	c := config(5000)
+	open := c.Openers.Source
+	c.Openers.Source = func(ctx context.Context, s exec.Setup) (exec.Source, error) {
+		src, err := open(ctx, s)
+		if err != nil || s.Subtask != 1 {
+			return src, err
+		}
+		return &lost{Source: src, snapshot: func() error { return errors.New("the broker names no offset") }}, nil
+	}
+	j := exectest.Start(t, c)
+	if _, err := j.Snapshot(); err == nil {
+		t.Error("checkpoint 1 was taken")
+	}
+	want := []weir.Failure{declined("src", weir.TaskID{Subtask: 1}, "source(numbers): snapshot 1: the broker names no offset")}
+	if diff := cmp.Diff(want, declines(j)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := j.Checkpoint(); err != nil {
+		t.Error(err)
+	}
+	if groups, rows := finish(t, j); groups != 5000 || rows != 5000 {
+		t.Errorf("%d groups, %d of them counted once", groups, rows)
+	}
+}
+
+// An operator whose snapshot panics, or fails, declines, so that the checkpoint says why,
+// and fails its task: what it keeps is not to be trusted.
+func TestSnapshotFails(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, message string
+		snapshot              func() error
+	}{
+		{"panic", exec.ReasonPanic, "global_aggregate(n): snapshot 1: panic: index out of range", func() error { panic("index out of range") }},
+		{"error", exec.ReasonOperator, "global_aggregate(n): snapshot 1: disk full", func() error { return errors.New("disk full") }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := config(100)
+			c.Parallelism = 1
+			c.Openers.Operator = func(ctx context.Context, s exec.Setup) (exec.Operator, error) {
+				o, err := op.Open(ctx, s)
+				if err != nil || s.Operator.Kind != plan.GlobalAggregate {
+					return o, err
+				}
+				return &lost{Operator: o, snapshot: test.snapshot}, nil
+			}
+			j := exectest.Start(t, c)
+			if _, err := j.Finish(); err == nil {
+				t.Error("checkpoint 1 was taken")
+			}
+			if err := j.Close(); err == nil {
+				t.Error("its tasks ended well")
+			}
+			if diff := cmp.Diff([]weir.Failure{declined("agg", weir.TaskID{Chain: 1}, test.message)}, declines(j)); diff != "" {
+				t.Errorf("declined (-want +got):\n%s", diff)
+			}
+			if f, restart := j.Failure(); f == nil || f.Reason != test.reason || f.Operator != "agg" || f.Message != test.message || !restart {
+				t.Errorf("failed: %+v, restart %v", f, restart)
+			}
+		})
+	}
+}
+
+// An upload that fails declines with its operator, and leaves nothing that it has stored.
+func TestUploadDeclined(t *testing.T) {
+	t.Parallel()
+	c := config(20_000)
+	c.Parallelism = 1
+	inner := blob.NewMemory()
+	c.Blobs = blob.NewFaulty(inner, blob.FailTimes(1, "Put", "/result-0/1-", blob.Fault{After: errors.New("the answer was lost")}))
+	j := exectest.Start(t, c)
+	if _, err := j.Finish(); err == nil {
+		t.Error("checkpoint 1 was taken")
+	}
+	const object = "job_00000000000000000000000000000001/1-00000001/result-0/1-0"
+	want := []weir.Failure{declined("result", weir.TaskID{Chain: 1}, "result: store "+object+": the answer was lost")}
+	if diff := cmp.Diff(want, declines(j)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if groups, rows := finish(t, j); groups != 20_000 || rows != 20_000 { // its tasks have ended
+		t.Errorf("%d groups, %d of them counted once", groups, rows)
+	}
+	if keys := stored(t, inner, 1); keys != nil {
+		t.Errorf("left: %v", keys)
+	}
+}
+
+// At-least-once: exact where nothing dies, and behind every kill nothing is missing.
+func TestAtLeastOnce(t *testing.T) {
+	t.Parallel()
+	for range rounds() {
+		c := config(4000)
+		c.Mode, c.Capacity = checkpoint.AtLeastOnce, 1
+		if groups, rows := finish(t, exectest.Start(t, c)); groups != 4000 || rows != 4000 {
+			t.Errorf("straight: %d groups, %d of them counted once", groups, rows)
+		}
+		stepper := &exectest.Stepper{}
+		c.Openers.Source = stepper.Open(c.Openers.Source)
+		for i, n := range []int{2, 3, 1} {
+			c.Parallelism, c.Attempt = n, int64(i+1)
+			j := exectest.Start(t, c)
+			var last weir.CheckpointID
+			for range 3 { // several open at a time
+				stepper.Allow(3)
+				id, err := j.Begin()
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = id
+			}
+			s, err := j.Await(last)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.From = s
+			stepper.Allow(2)
+			j.Kill()
+		}
+		stepper.Allow(1 << 30)
+		if groups, _ := finish(t, exectest.Start(t, c)); groups != 4000 {
+			t.Errorf("after kills: %d groups", groups)
+		}
+	}
+}
