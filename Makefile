@@ -37,6 +37,7 @@ deps: ## install what the tests need from Debian's packages, when missing
 .PHONY: test
 test: deps build killpoints ## every test: Go with the race detector, web, end to end in a headless browser
 	$(GO) test -race -timeout 10m ./...
+	$(GO) test -count=1 -timeout 5m ./checkpoint/sim -run TestSeeds -v -seeds 2000
 	cd web && npm test --silent
 	$(GO) test -count=1 -timeout 5m -tags e2e ./e2e
 
@@ -51,6 +52,12 @@ SEED ?= 1
 .PHONY: difftest
 difftest: deps ## random queries on Weir and on PostgreSQL: make difftest N=20000 SEED=1
 	WEIR_DIFFTEST=$(N) WEIR_DIFFTEST_SEED=$(SEED) $(GO) test ./exec/difftest -run TestDifferential -count=1 -timeout 300m -v
+
+MINUTES ?= 60
+
+.PHONY: sim
+sim: ## simulated jobs under faults, one for each seed: make sim N=200000 SEED=1; an hour at most
+	$(GO) test ./checkpoint/sim -run TestSeeds -count=1 -timeout 120m -v -seeds $(N) -first $(SEED) -minutes $(MINUTES)
 
 .PHONY: lint
 lint: web/node_modules/.installed ## golangci-lint, vet, deadcode, the web linters

@@ -81,6 +81,8 @@ func (c *Coordinator) commitsClosed(now time.Time, e CommitsClosed) []Action {
 	switch {
 	case errors.Is(e.Err, weir.ErrStale):
 		return c.giveUp()
+	case errors.Is(e.Err, weir.ErrNotFound):
+		return c.behind(e.ID, fmt.Sprintf("checkpoint %d is complete, but its row is gone", e.ID))
 	case e.Err != nil:
 		head.closing, head.retryAt = false, now.Add(backoff)
 		return nil

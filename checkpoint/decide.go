@@ -225,7 +225,9 @@ func (c *Coordinator) abortDone(now time.Time, e Aborted) []Action {
 		return c.strayDone(now, e)
 	case errors.Is(e.Err, weir.ErrStale):
 		return c.giveUp()
-	case e.Err != nil && !errors.Is(e.Err, weir.ErrNotFound):
+	case errors.Is(e.Err, weir.ErrNotFound):
+		return c.behind(e.ID, fmt.Sprintf("checkpoint %d is pending, but its row is gone", e.ID))
+	case e.Err != nil:
 		p.retry, p.retryAt = WriteAbort{Record: p.record}, now.Add(backoff)
 		return nil
 	case e.Status == StatusCompleted: // an earlier decision had been recorded after all

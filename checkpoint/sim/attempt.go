@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"time"
@@ -14,109 +15,107 @@ import (
 	"weir/checkpoint/blob"
 )
 
-// An attempt is one try at running the job: the coordinator's driver, and the tasks.
+// An attempt is one try at running a job: the coordinator's driver on a server, and the
+// tasks on workers.
 type attempt struct {
 	w           *world
+	server      *process
 	fence       weir.Fence
 	parallelism int
-	ended       bool // killed, or failed: another follows
-	dead        bool // gone; not even a zombie
-	c           *checkpoint.Coordinator
-	collector   *checkpoint.Collector
-	sources     []*source
-	counters    []*counter
-	laneFree    [2]time.Time // when the lanes of the metastore and of the tasks are free
-	ticks       time.Time    // of the tick scheduled; zero: none
-	base        weir.CheckpointID
-	seen        weir.CheckpointID // newest id begun here
-	requests    checkpoint.RequestID
+	base        weir.SnapshotRef
+
+	c         *checkpoint.Coordinator
+	collector *checkpoint.Collector
+	sweeper   *borrowed // by whom the collector reaches what is outside
+	sources   []*source
+	counters  []*counter
+	found     []string // keys, by the survey
+	lanes     [3]lane
+	ticks     time.Time // of the tick scheduled; zero: none
+
+	requests checkpoint.RequestID
+	begun    weir.CheckpointID    // newest id begun here
+	asked    checkpoint.RequestID // of the stop's savepoint; 0: not yet
+	stopping weir.CheckpointID    // the stop's savepoint; 0: it has not begun
+	refused  bool                 // the stop's savepoint could not be taken
+
+	ending *checkpoint.Ending
+	failed *weir.Failure
+	stale  bool
 }
 
-func newAttempt(w *world, fence weir.Fence, parallelism int) *attempt {
-	return &attempt{
-		w: w, fence: fence, parallelism: parallelism,
-		collector: checkpoint.NewCollector(faultyStore{w.store, w}, w.faulty, fence, slog.New(slog.DiscardHandler)),
+// A lane performs actions in order, each once the one before has been answered.
+type lane struct {
+	queue []func(*thread) checkpoint.Event
+	busy  bool
+}
+
+// over reports whether the attempt decides nothing any more.
+func (a *attempt) over() bool {
+	return a.c == nil || a.stale || a.failed != nil || !a.server.alive
+}
+
+// onLane performs an action on the lane.
+func (a *attempt) onLane(i int, perform func(*thread) checkpoint.Event) {
+	l := &a.lanes[i]
+	l.queue = append(l.queue, perform)
+	if l.busy {
+		return
 	}
-}
-
-// faultyStore fails the collector's calls; the coordinator's are failed by its driver.
-type faultyStore struct {
-	checkpoint.Store
-	w *world
-}
-
-// DiscardCheckpoints fails before or after its work.
-func (s faultyStore) DiscardCheckpoints(ctx context.Context, fence weir.Fence, ids []weir.CheckpointID) ([]weir.CheckpointID, error) {
-	before, after := s.w.fault()
-	if before != nil {
-		return nil, before
-	}
-	marked, err := s.Store.DiscardCheckpoints(ctx, fence, ids)
-	if err == nil && after != nil {
-		return nil, after
-	}
-	return marked, err
-}
-
-// begin makes the tasks, with the state that the manifest gives them, and starts all.
-func (a *attempt) begin(m *checkpoint.Manifest, base, last weir.CheckpointID) {
-	a.base = base
-	p := &checkpoint.RestorePlan{}
-	if m != nil {
-		var err error
-		if p, err = checkpoint.Restore(m, graph(), a.parallelism); err != nil {
-			a.w.fail("restore: %v", err)
-			return
+	l.busy = true
+	a.server.spawn(func(t *thread) {
+		for len(l.queue) > 0 {
+			perform := l.queue[0]
+			l.queue = l.queue[1:]
+			if e := perform(t); e != nil {
+				a.feed(e)
+			}
 		}
+		l.busy = false
+	})
+}
+
+// coordinate starts the coordinator.
+func (a *attempt) coordinate(t *thread, last weir.CheckpointID, open []weir.CheckpointID) {
+	base := a.base.Checkpoint
+	if a.base.Job != a.fence.Job {
+		base = 0
 	}
-	a.makeTasks(p)
-	var open []weir.CheckpointID
-	for _, r := range a.w.store.Rows() {
-		if r.CommitsOpen {
-			open = append(open, r.ID)
-		}
-	}
+	a.sweeper = &borrowed{t}
+	a.collector = checkpoint.NewCollector(conn{a.sweeper}, blobs{a.sweeper}, a.fence, slog.New(slog.DiscardHandler))
 	var acts []checkpoint.Action
 	a.c, acts = checkpoint.NewCoordinator(a.w.now, checkpoint.Start{
 		Fence: a.fence, Graph: graph(), Parallelism: a.parallelism,
 		Options: a.w.options, Base: base, LastID: last, OpenCommits: open,
 	})
+	a.sweep(func(t *thread) checkpoint.Event { return a.survey() })
 	a.do(acts)
-	a.w.after(a.w.upTo(time.Second), a.survey)
-	for _, s := range a.sources {
-		s.poll()
-	}
-	for _, k := range a.counters {
-		k.poll()
-	}
+	a.feed(checkpoint.Tick{})
 }
 
-func (a *attempt) survey() {
+// sweep does something with the collector.
+func (a *attempt) sweep(work func(*thread) checkpoint.Event) {
+	a.onLane(2, func(t *thread) checkpoint.Event {
+		a.sweeper.thread = t
+		return work(t)
+	})
+}
+
+func (a *attempt) survey() checkpoint.Event {
 	newest, keys, err := a.collector.Survey(context.Background())
-	if a.dead || err != nil {
-		return
-	}
-	_ = a.collector.Sweep(context.Background(), keys) // what it cannot do is done later
-	a.w.checkKept()
-	a.feed(checkpoint.Surveyed{Newest: newest})
+	a.found = keys
+	return checkpoint.Surveyed{Newest: newest, Err: err}
 }
 
-// user asks for something.
-func (a *attempt) user() {
-	a.requests++
-	switch a.w.rng.IntN(4) {
-	case 0:
-		a.feed(checkpoint.AskSavepoint{Request: a.requests, Name: fmt.Sprintf("s%d", a.w.rng.Uint32())})
-	case 1:
-		a.feed(checkpoint.AskCancel{Request: a.requests, ID: a.seen})
-	default:
-		a.feed(checkpoint.AskCheckpoint{Request: a.requests})
+func (a *attempt) clean(err error) {
+	if err != nil {
+		a.w.log("%v: clean-up: %v", a.fence.Attempt, err)
 	}
 }
 
 // feed gives the machine an event and performs what it answers.
 func (a *attempt) feed(e checkpoint.Event) {
-	if a.dead || a.c == nil {
+	if a.over() {
 		return
 	}
 	a.do(a.c.Step(a.w.now, e))
@@ -125,7 +124,7 @@ func (a *attempt) feed(e checkpoint.Event) {
 		return
 	}
 	a.ticks = next
-	a.w.after(max(0, next.Sub(a.w.now)), func() {
+	a.server.after(max(0, next.Sub(a.w.now)), func() {
 		if a.ticks.Equal(next) {
 			a.ticks = time.Time{}
 		}
@@ -137,185 +136,192 @@ func (a *attempt) do(acts []checkpoint.Action) {
 	for _, act := range acts {
 		switch act := act.(type) {
 		case checkpoint.SendTrigger:
-			a.onLane(1, func() checkpoint.Event { return a.trigger(act) })
+			a.onLane(1, func(t *thread) checkpoint.Event {
+				return checkpoint.Triggered{ID: act.Trigger.Checkpoint, Err: a.tell(t, "trigger", act.Targets, func(task weir.TaskID) {
+					a.sources[task.Subtask].trigger(act.Trigger.Checkpoint)
+				})}
+			})
 		case checkpoint.Notify:
-			a.onLane(1, func() checkpoint.Event { return a.notify(act) })
+			a.onLane(1, func(t *thread) checkpoint.Event {
+				return checkpoint.Notified{ID: act.ID, Err: a.tell(t, "notify", act.Tasks, func(task weir.TaskID) {
+					a.counters[task.Subtask].commit(act.ID)
+				})}
+			})
+		case checkpoint.AskProgress:
+			a.onLane(1, func(t *thread) checkpoint.Event { return a.progress(t, act.ID) })
+		case checkpoint.Survey:
+			a.sweep(func(*thread) checkpoint.Event { return a.survey() })
+		case checkpoint.Sweep:
+			a.sweep(func(*thread) checkpoint.Event {
+				a.clean(a.collector.Sweep(context.Background(), a.found))
+				return nil
+			})
 		case checkpoint.DropObjects:
-			a.w.after(a.w.upTo(100*time.Millisecond), func() { a.clean(a.collector.Drop(context.Background(), act.ID, act.Keys)) })
+			a.sweep(func(*thread) checkpoint.Event {
+				a.clean(a.collector.Drop(context.Background(), act.ID, act.Keys))
+				return nil
+			})
 		case checkpoint.Collect:
-			a.w.after(a.w.upTo(100*time.Millisecond), func() { a.clean(a.collector.Collect(context.Background(), a.w.options.NumRetained)) })
+			a.sweep(func(*thread) checkpoint.Event {
+				a.clean(a.collector.Collect(context.Background(), a.w.options.NumRetained))
+				return nil
+			})
 		case checkpoint.Answer:
-		case checkpoint.Tell:
-			a.w.log("%v: %s", a.fence.Attempt, act.Message)
-		case checkpoint.Ended:
-			a.w.log("%v: checkpoint %d %s", a.fence.Attempt, act.Record.ID, act.Record.Status)
-		case checkpoint.Finish:
-			a.finish(act.Ending)
-		case checkpoint.FailAttempt:
-			a.failed(act.Failure)
-		case checkpoint.GiveUp:
-			if a == a.w.attempt {
-				a.w.fail("attempt %v gave up, but it is the current one", a.fence.Attempt)
+			if act.Request == a.asked {
+				a.stopping, a.refused = act.ID, act.Err != nil
 			}
-			a.dead = true
+		case checkpoint.Tell:
+			a.w.log("%s %v: %s", a.fence.Job[34:], a.fence.Attempt, act.Message)
+		case checkpoint.Ended:
+			a.w.log("%s %v: %s %d %s", a.fence.Job[34:], a.fence.Attempt, act.Record.Type, act.Record.ID, act.Record.Status)
+			if act.Record.Status != checkpoint.StatusCompleted && act.Record.ID == a.stopping {
+				a.refused = true
+			}
+		case checkpoint.Finish:
+			a.ending = &act.Ending
+		case checkpoint.FailAttempt:
+			a.failed = &act.Failure.Failure
+			return
+		case checkpoint.GiveUp:
+			a.stale = true
+			return
 		default:
-			a.onLane(0, func() checkpoint.Event { return a.write(act) })
+			a.onLane(0, func(t *thread) checkpoint.Event { return a.write(t, act) })
 		}
 	}
 }
 
-func (a *attempt) clean(err error) {
-	if err != nil {
-		a.w.log("%v: clean-up: %v", a.fence.Attempt, err)
-	}
-	a.w.checkKept()
-}
-
-func (a *attempt) finish(e checkpoint.Ending) {
-	if a != a.w.attempt { // its decision came before its end; saying so would be stale
-		a.dead = true
-		return
-	}
-	a.w.log("%v: finished with %d", a.fence.Attempt, e.Checkpoint)
-	a.w.finished = true
-}
-
-func (a *attempt) failed(f checkpoint.AttemptFailure) {
-	a.w.log("%v: failed: %s", a.fence.Attempt, f.Error())
-	if f.Failure.Reason == checkpoint.ReasonMetastoreBack {
-		a.w.fail("metastore_behind, but it never went back: %s", f.Error())
-	}
-	a.dead = true
-	if !a.ended {
-		a.ended = true
-		a.w.after(a.w.upTo(time.Second), a.w.newAttempt)
-	}
-}
-
-// onLane performs an action when its lane is free. A write that is under way happens
-// also when its attempt dies; only the answer is lost then.
-func (a *attempt) onLane(lane int, perform func() checkpoint.Event) {
-	at := a.w.now
-	if a.laneFree[lane].After(at) {
-		at = a.laneFree[lane]
-	}
-	at = at.Add(a.w.upTo(80 * time.Millisecond))
-	answer := at.Add(a.w.upTo(80 * time.Millisecond))
-	a.laneFree[lane] = answer
-	a.w.after(at.Sub(a.w.now), func() {
-		e := perform()
-		a.w.after(answer.Sub(a.w.now), func() { a.feed(e) })
-	})
-}
-
-// write performs an action on the metastore or writes a manifest, with faults.
-func (a *attempt) write(act checkpoint.Action) checkpoint.Event {
-	ctx := context.Background()
-	before, after := a.w.fault()
-	run := func(work func() error) error {
-		if before != nil {
-			return before
-		}
-		if err := work(); err != nil {
-			return err
-		}
-		return after
-	}
+// write performs an action on the metastore or writes a manifest.
+func (a *attempt) write(t *thread, act checkpoint.Action) checkpoint.Event {
+	ctx, c := context.Background(), conn{t}
 	switch act := act.(type) {
 	case checkpoint.Begin:
-		var id weir.CheckpointID
-		err := run(func() (err error) {
-			_, last := a.w.store.Base()
-			if id, err = a.w.store.BeginCheckpoint(ctx, a.fence, act.Record); err == nil && id <= last {
-				a.w.fail("id %d was given out twice (I1)", id)
-			}
-			return err
-		})
-		a.seen = max(a.seen, id)
+		id, err := c.BeginCheckpoint(ctx, a.fence, act.Record)
+		a.begun = max(a.begun, id)
 		return checkpoint.Begun{ID: id, Err: err}
 	case checkpoint.WriteManifest:
-		return checkpoint.ManifestWritten{ID: act.Manifest.Checkpoint, Err: a.putManifest(ctx, act.Manifest)}
+		return checkpoint.ManifestWritten{ID: act.Manifest.Checkpoint, Err: putManifest(ctx, blobs{t}, act.Manifest)}
 	case checkpoint.Decide:
-		err := run(func() error { return a.w.store.CompleteCheckpoint(ctx, a.fence, act.Record, act.Base) })
-		if r, _ := a.w.rowOf(act.Record.ID); r.Status == checkpoint.StatusCompleted && !r.Discarded {
-			if _, err := a.w.blobs.Stat(ctx, act.Record.Manifest); err != nil {
-				a.w.fail("checkpoint %d is decided without a manifest (I8)", act.Record.ID)
-			}
-		}
-		return checkpoint.Decided{ID: act.Record.ID, Err: err}
+		return checkpoint.Decided{ID: act.Record.ID, Err: c.CompleteCheckpoint(ctx, a.fence, act.Record, act.Base)}
 	case checkpoint.ReadBack:
-		var r checkpoint.Record
-		err := run(func() (err error) { r, err = a.w.store.Checkpoint(ctx, a.fence, act.ID); return err })
+		r, err := c.Checkpoint(ctx, a.fence, act.ID)
 		return checkpoint.Read{ID: act.ID, Record: r, Err: err}
 	case checkpoint.WriteAbort:
-		var s checkpoint.Status
-		err := run(func() (err error) { s, err = a.w.store.AbortCheckpoint(ctx, a.fence, act.Record); return err })
+		s, err := c.AbortCheckpoint(ctx, a.fence, act.Record)
 		return checkpoint.Aborted{ID: act.Record.ID, Status: s, Err: err}
 	case checkpoint.CloseCommits:
-		err := run(func() (err error) {
-			for _, id := range act.IDs {
-				err = errors.Join(err, a.w.store.CloseCommits(ctx, a.fence, id, nil))
-			}
-			return err
-		})
-		return checkpoint.CommitsClosed{ID: act.ID, Err: err}
+		var errs []error
+		for _, id := range act.IDs {
+			errs = append(errs, c.CloseCommits(ctx, a.fence, id, nil))
+		}
+		return checkpoint.CommitsClosed{ID: act.ID, Err: errors.Join(errs...)}
 	}
 	panic(fmt.Sprintf("unknown action %T", act))
 }
 
-func (a *attempt) putManifest(ctx context.Context, m *checkpoint.Manifest) error {
+func putManifest(ctx context.Context, b blob.Store, m *checkpoint.Manifest) error {
 	data, err := m.Encode()
 	if err != nil {
 		return err
 	}
-	err = a.w.faulty.PutIfAbsent(ctx, checkpoint.ManifestKey(m.Job, m.Checkpoint), bytes.NewReader(data))
-	if errors.Is(err, blob.ErrExists) {
-		return nil // only this attempt has this id; the bytes follow from the acks
+	key := checkpoint.ManifestKey(m.Job, m.Checkpoint)
+	err = b.PutIfAbsent(ctx, key, bytes.NewReader(data))
+	if !errors.Is(err, blob.ErrExists) {
+		return err
 	}
-	return err
+	r, err := b.Get(ctx, key, 0, -1)
+	if err != nil {
+		return err
+	}
+	if there, _ := io.ReadAll(r); !bytes.Equal(there, data) {
+		return errors.New("another manifest is there")
+	}
+	return nil
 }
 
-// trigger reaches each source or not; the driver hears of a failure only.
-func (a *attempt) trigger(act checkpoint.SendTrigger) checkpoint.Event {
-	var err error
-	for _, task := range act.Targets {
-		before, after := a.w.fault()
-		if err = errors.Join(err, before, after); before == nil {
-			a.w.after(a.w.upTo(50*time.Millisecond), func() { a.sources[task.Subtask].trigger(act.Trigger.Checkpoint) })
-		}
+// tell asks the workers of some tasks to do something. One that is dead or asleep gives
+// no answer; one that is asleep does it later.
+func (a *attempt) tell(t *thread, point string, targets []weir.TaskID, do func(weir.TaskID)) error {
+	var errs []error
+	for _, task := range targets {
+		p := a.workerOf(task)
+		errs = append(errs, t.call(point, "", func() error {
+			p.after(0, func() { do(task) })
+			if !p.alive || p.asleepUntil.After(a.w.now) {
+				return errAway
+			}
+			return nil
+		}))
 	}
-	return checkpoint.Triggered{ID: act.Trigger.Checkpoint, Err: err}
+	return errors.Join(errs...)
 }
 
-func (a *attempt) notify(act checkpoint.Notify) checkpoint.Event {
-	var err error
-	for _, task := range act.Tasks {
-		before, after := a.w.fault()
-		if err = errors.Join(err, before, after); before == nil {
-			a.w.after(a.w.upTo(50*time.Millisecond), func() { a.counters[task.Subtask].commit(act.ID) })
-		}
+// progress asks the workers how far their tasks are.
+func (a *attempt) progress(t *thread, id weir.CheckpointID) checkpoint.Event {
+	var list []checkpoint.Progress
+	var errs []error
+	for _, k := range a.counters {
+		errs = append(errs, t.call("progress", "", func() error {
+			if !k.p.alive || k.p.asleepUntil.After(a.w.now) {
+				return errAway
+			}
+			list = append(list, a.sources[k.id.Subtask].progress(id), k.progress(id))
+			return nil
+		}))
 	}
-	return checkpoint.Notified{ID: act.ID, Err: err}
+	return checkpoint.Progressed{ID: id, Tasks: list, Err: errors.Join(errs...)}
 }
 
-// report carries a task's message to the coordinator: late, lost or twice.
-func (a *attempt) report(e checkpoint.Event) {
-	before, after := a.w.fault()
-	if before != nil {
+func (a *attempt) workerOf(id weir.TaskID) *process {
+	if id.Chain == 0 {
+		return a.sources[id.Subtask].p
+	}
+	return a.counters[id.Subtask].p
+}
+
+// send carries a message to a process: late, lost or twice.
+func (w *world) send(point string, to *process, deliver func()) {
+	f := w.tape.message(w, point)
+	if f == drop {
 		return
 	}
-	a.w.after(a.w.upTo(100*time.Millisecond), func() { a.feed(e) })
-	if after != nil {
-		a.w.after(a.w.upTo(5*time.Second), func() { a.feed(e) })
+	to.after(w.upTo(100*time.Millisecond), deliver)
+	if f == repeat {
+		to.after(w.upTo(5*time.Second), deliver)
 	}
 }
 
-// rowOf reads a checkpoint's row past all faults.
-func (w *world) rowOf(id weir.CheckpointID) (checkpoint.Record, bool) {
-	rows := w.store.Rows()
-	i := slices.IndexFunc(rows, func(r checkpoint.Record) bool { return r.ID == id })
-	if i < 0 {
-		return checkpoint.Record{}, false
+// start lets the tasks run; each worker hears of it in its time.
+func (a *attempt) start() {
+	for _, s := range a.sources {
+		s.p.after(a.w.upTo(100*time.Millisecond), s.poll)
 	}
-	return rows[i], true
+	for _, k := range a.counters {
+		k.p.after(a.w.upTo(100*time.Millisecond), k.poll)
+	}
+}
+
+// stop tells the tasks to stop: a worker that does not hear it runs them on, as a zombie.
+func (a *attempt) stop() {
+	for _, s := range a.sources {
+		a.w.send("stop", s.p, func() { s.stopped = true })
+	}
+	for _, k := range a.counters {
+		a.w.send("stop", k.p, func() { k.stopped = true })
+	}
+}
+
+// close ends the channels after the last checkpoint.
+func (a *attempt) close() {
+	for _, s := range a.sources {
+		s.p.after(0, func() { s.broadcast(frame{close: true}) })
+	}
+}
+
+// lost reports whether a worker that runs some of its tasks is gone, or seems so.
+func (a *attempt) lost() bool {
+	gone := func(p *process) bool {
+		return !p.alive || p.asleepUntil.Sub(a.w.now) > 3*time.Second || !slices.Contains(a.w.workers, p)
+	}
+	return slices.ContainsFunc(a.sources, func(s *source) bool { return gone(s.p) })
 }

@@ -1,20 +1,54 @@
-// Package sim simulates a job and its checkpoints in one goroutine, from a seed: the
-// real coordinator, aligner, restore and collection; a metastore and an object store in
-// memory that fail before or after doing their work; a network that delays, drops and
-// repeats acks, triggers, notifies and confirmations; workers and servers that die at
-// any step, and live on as zombies that do not know it yet.
+// Package sim simulates jobs and their checkpoints, one step at a time, from a seed: the
+// real coordinator, aligner, restore and collection, and ordinary code around them, in
+// virtual time.
 //
-//	splits ─▶ source 0…p ══hash══▶ counter 0…p ▸ sink ─▶ visible output
+//	users ─wish─▶ metastore ◀─decisions─ server (coordinator, collector)
+//	                                       │ ▲
+//	                               triggers│ │acks            object store
+//	                                       ▼ │                     ▲
+//	splits ─▶ source 0…p ══hash══▶ counter 0…p ▸ sink ─▶ output    │ snapshots, manifests
+//	          └──────────────── workers ───────────┴───────────────┘
 //
-// A counter emits (key, n) for the n-th row of a key. So the visible output of a job
-// that read each key N times must be (key, 1) … (key, N), each exactly once: a row lost
-// or counted twice, state restored twice or not at all, a segment made visible twice, out of
-// turn or without a decision would show.
+// A world has one to three workers, servers that take over from each other by a lease,
+// and one to three jobs, each of which counts the same rows. Its sources count by key
+// before they send, as local aggregation does.
 //
-// Checked on the way: every id is new (I1); no held channel is read (I3, the aligner
-// panics); segments become visible only after the decision, in barrier order, once (I10);
-// after every deletion each kept manifest and all its objects are there (I9); each
-// attempt can be restored from its base (I8, I9); a zombie changes nothing.
+// # What goes wrong
 //
-// A failing seed prints its trace; Run with the same seed repeats it.
+// A call to the metastore, the object store, a worker or the target of a sink fails before
+// or after its work, takes longer than a checkpoint may, or is the last thing that its
+// process does. Messages are late, lost or repeated. Incidents happen by themselves:
+// servers and workers are killed or fall asleep, and wake up as zombies; the metastore or
+// the object store is away for a while; the metastore goes back to a backup. Users take
+// checkpoints and savepoints, cancel and delete them, stop and cancel jobs, start them at
+// another parallelism or from an older snapshot, and fork one from another's snapshot.
+// After 25 s of virtual time nothing more goes wrong, and every job must finish.
+//
+// # What is checked
+//
+//   - I1 every id is new, as long as the metastore remembers. I3, I4: the aligner panics
+//     where a held channel is read.
+//   - I2, I5, I6, I11: whatever is decided is consistent: the counts in it are those of the
+//     rows before its positions.
+//   - I7, I8: it has a manifest of the attempt that decided, with each task and every object;
+//     nothing is overwritten; decisions ascend.
+//   - I9: after each deletion all that is kept is whole. At the end, after collection,
+//     storage holds what is kept and nothing else.
+//   - I10: a segment becomes visible after its decision only, with the rows that were
+//     decided, and each decision makes due exactly the rows since the one before; commits
+//     are closed only when all is visible, and in order.
+//   - Where the metastore is behind storage, nothing is decided or deleted.
+//   - At the end the output of each job is that of a reference: (key, 1) … (key, N), once
+//     each; under at-least-once, at least once.
+//
+// # Scripts
+//
+// A run is decided by its seed, for workload and timing, and by its tape: which calls
+// failed and what happened when. A failing seed prints its trace and the smallest tape
+// that still fails, which is kept in testdata/regress and run by every test from then on.
+//
+// # Goroutines
+//
+// Code that waits runs as a coroutine (iter.Pull) that hands control back to the one loop
+// over the heap of events; nothing runs at the same time.
 package sim

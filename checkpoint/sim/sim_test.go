@@ -3,45 +3,89 @@ package sim
 import (
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 var (
-	seed  = flag.Uint64("seed", 0, "run this seed only and print its trace")
-	seeds = flag.Uint64("seeds", 200, "how many seeds to run")
+	seed    = flag.Uint64("seed", 0, "run this seed only and print its trace")
+	first   = flag.Uint64("first", 1, "the first seed")
+	seeds   = flag.Uint64("seeds", 300, "how many seeds to run")
+	minutes = flag.Int("minutes", 0, "stop after so many minutes; 0: when the seeds are through")
 )
 
-// TestSeeds runs one simulated job after the other.
+// TestSeeds runs one simulated world after the other.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	if *seed != 0 {
-		trace, err := Run(*seed)
-		t.Logf("%s\n%v", strings.Join(trace, "\n"), err)
-		if err != nil {
-			t.Fail()
+		r := Run(*seed)
+		t.Logf("%s\n%v", strings.Join(r.Trace, "\n"), r.Err)
+		if r.Err != nil {
+			t.Fatalf("script:\n%s", Shrink(*seed))
 		}
 		return
 	}
+	var ran, steps atomic.Int64
+	began := time.Now()
+	t.Cleanup(func() {
+		t.Logf("%d seeds, %d steps, %v", ran.Load(), steps.Load(), time.Since(began).Round(time.Millisecond))
+	})
 	const groups = 8
 	for g := range uint64(groups) {
 		t.Run(fmt.Sprintf("group %d", g), func(t *testing.T) {
 			t.Parallel()
-			for s := g + 1; s <= *seeds; s += groups {
-				if trace, err := Run(s); err != nil {
-					t.Fatalf("%v\n%s", err, strings.Join(trace, "\n"))
+			for s := g; s < *seeds; s += groups {
+				if *minutes > 0 && time.Since(began) > time.Duration(*minutes)*time.Minute {
+					return
+				}
+				r := Run(*first + s)
+				ran.Add(1)
+				steps.Add(int64(r.Steps))
+				if r.Err != nil {
+					t.Fatalf("%v\n%s\n\nas a script for testdata/regress:\n%s", r.Err, strings.Join(r.Trace, "\n"), Shrink(*first+s))
 				}
 			}
 		})
 	}
 }
 
-// TestSameSeedSameTrace: a failing seed can be looked at again.
+// TestScripts runs what failing seeds left behind.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/regress/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			script, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := Replay(string(script)); r.Err != nil {
+				t.Errorf("%v\n%s", r.Err, strings.Join(r.Trace, "\n"))
+			}
+		})
+	}
+}
+
+// TestSameSeedSameTrace: a failing seed can be looked at again, by its seed and by its
+// script.
 func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
-	one, _ := Run(7)
-	two, _ := Run(7)
-	if a, b := strings.Join(one, "\n"), strings.Join(two, "\n"); a != b {
-		t.Errorf("the runs differ:\n%s\n\n%s", a, b)
+	for s := uint64(1); s <= 20; s++ {
+		one, two := Run(s), Run(s)
+		if a, b := strings.Join(one.Trace, "\n"), strings.Join(two.Trace, "\n"); a != b {
+			t.Errorf("the runs of seed %d differ:\n%s\n\n%s", s, a, b)
+		}
+		again := Replay(one.Script)
+		if a, b := strings.Join(one.Trace, "\n"), strings.Join(again.Trace, "\n"); a != b {
+			t.Errorf("seed %d and its script differ:\n%s\n\n%s", s, a, b)
+		}
 	}
 }

@@ -4,33 +4,44 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"weir"
 	"weir/checkpoint"
+	"weir/planner/plan"
 )
 
-// A frame is one element of a channel.
+func graph() plan.Graph {
+	return plan.Graph{Version: plan.Version, MaxParallelism: maxGroups, Bounded: true, Chains: []plan.Chain{
+		{Operators: []plan.Operator{{ID: "source", Name: "source", Kind: plan.Source}}},
+		{Operators: []plan.Operator{{ID: "count", Name: "count", Kind: plan.GlobalAggregate}, {ID: "sink", Name: "sink", Kind: plan.Sink}}},
+	}, Edges: []plan.Edge{{From: 0, To: 1, Keys: []int{0}}}}
+}
+
+// A frame is one element of a channel: a partial count, a barrier, the end, the close.
 type frame struct {
-	key     int
-	barrier weir.CheckpointID // 0: a record, or the end
+	key, n  int
+	barrier weir.CheckpointID
 	end     bool
+	close   bool
 }
 
 // A position says how far a split is read; it is one item of the sources' list state.
 type position struct{ Split, Row int }
 
-// A source reads its splits row by row.
-type source struct {
-	a        *attempt
-	subtask  int
-	splits   []position
-	last     weir.CheckpointID // newest barrier sent
-	ended    bool
-	channels []*[]frame // to the counters
+// A row is one line of output: the n-th row of a key.
+type row struct{ Key, N int }
+
+// A segmentID is a segment's identity for ever: its writer's.
+type segmentID struct {
+	Job     weir.JobID
+	Subtask int
+	Barrier weir.CheckpointID
 }
 
 // A segment is what a sink subtask wrote between two barriers; one item of the sinks' list
@@ -40,25 +51,59 @@ type segment struct {
 	Rows []row
 }
 
+// A task is what a source and a counter have in common: where it runs, and for whom.
+type task struct {
+	a       *attempt
+	id      weir.TaskID
+	p       *process // the worker
+	stopped bool
+}
+
+func (k *task) gone() bool { return k.stopped || !k.p.alive }
+
+// report sends the coordinator a message.
+func (k *task) report(point string, e checkpoint.Event) {
+	k.a.w.send(point, k.a.server, func() { k.a.feed(e) })
+}
+
+func (k *task) ack(id weir.CheckpointID, snap *checkpoint.TaskSnapshot, failure *weir.Failure) {
+	k.report("ack", checkpoint.Acked{Ack: checkpoint.Ack{
+		Version: 1, Job: k.a.fence.Job, Attempt: k.a.fence.Attempt, Task: k.id, Checkpoint: id, Snapshot: snap, Failure: failure,
+	}})
+}
+
+// A source reads its splits row by row and counts by key before it sends.
+type source struct {
+	task
+	splits   []position
+	partial  map[int]int // not sent yet (I11)
+	last     weir.CheckpointID
+	ended    bool
+	channels []*[]frame // to the counters
+}
+
 // A counter counts rows by key and hands each count to its sink.
 type counter struct {
-	a        *attempt
-	subtask  int
+	task
 	aligner  *checkpoint.Aligner
 	channels []*[]frame // from the sources
 	ends     int
 	counts   map[int]int
 	buffer   []row
 	segments []segment
+	barrier  weir.CheckpointID
 }
 
 func groupOf(key int) int { return key % maxGroups }
 
-// makeTasks makes the tasks and their channels and deals the state out.
-func (a *attempt) makeTasks(p *checkpoint.RestorePlan) {
+// makeTasks makes the tasks of an attempt on the workers, and deals the state out.
+func (a *attempt) makeTasks(p *checkpoint.RestorePlan, states map[string]map[string]int) {
 	for i := range a.parallelism {
-		a.sources = append(a.sources, &source{a: a, subtask: i})
-		a.counters = append(a.counters, &counter{a: a, subtask: i, aligner: checkpoint.NewAligner(a.parallelism, checkpoint.ExactlyOnce), counts: map[int]int{}})
+		place := func(chain int) task {
+			return task{a: a, id: weir.TaskID{Chain: chain, Subtask: i}, p: a.w.workers[i%len(a.w.workers)]}
+		}
+		a.sources = append(a.sources, &source{task: place(0), partial: map[int]int{}})
+		a.counters = append(a.counters, &counter{task: place(1), aligner: checkpoint.NewAligner(a.parallelism, a.w.options.Mode), counts: map[int]int{}})
 	}
 	for _, s := range a.sources {
 		for _, k := range a.counters {
@@ -69,7 +114,7 @@ func (a *attempt) makeTasks(p *checkpoint.RestorePlan) {
 	at := make([]int, len(a.w.splits)) // where each split goes on
 	for _, item := range p.Lists["source"] {
 		var pos position
-		a.parse(item, &pos)
+		a.w.parse(item, &pos)
 		at[pos.Split] = pos.Row
 	}
 	for split, row := range at {
@@ -78,38 +123,29 @@ func (a *attempt) makeTasks(p *checkpoint.RestorePlan) {
 	}
 	for i, item := range p.Lists["sink"] {
 		var seg segment
-		a.parse(item, &seg)
+		a.w.parse(item, &seg)
 		k := a.counters[i%a.parallelism]
 		k.segments = append(k.segments, seg)
 	}
 	for _, t := range p.Tasks {
 		for _, op := range t.Keyed {
-			a.counters[t.Task.Subtask].restore(op.Handles)
-		}
-	}
-}
-
-func (a *attempt) parse(data []byte, into any) {
-	if err := json.Unmarshal(data, into); err != nil {
-		a.w.fail("state cannot be read: %v", err)
-	}
-}
-
-func (k *counter) restore(handles []checkpoint.Handle) {
-	for _, h := range handles {
-		r, err := k.a.w.blobs.Get(context.Background(), h.Object, 0, -1)
-		if err != nil {
-			k.a.w.fail("restore: %v", err)
-			return
-		}
-		var all map[string]int
-		if err := json.NewDecoder(r).Decode(&all); err != nil {
-			k.a.w.fail("restore: %v", err)
-		}
-		for name, n := range all {
-			if key, _ := strconv.Atoi(name); h.KeyGroups.Contains(groupOf(key)) {
-				k.counts[key] += n // twice the same key would show
+			for _, h := range op.Handles {
+				a.counters[t.Task.Subtask].restore(h, states[h.Object])
 			}
+		}
+	}
+}
+
+func (w *world) parse(data []byte, into any) {
+	if err := json.Unmarshal(data, into); err != nil {
+		w.fail("state cannot be read: %v", err)
+	}
+}
+
+func (k *counter) restore(h checkpoint.Handle, state map[string]int) {
+	for name, n := range state {
+		if key, _ := strconv.Atoi(name); h.KeyGroups.Contains(groupOf(key)) {
+			k.counts[key] += n // twice the same key would show
 		}
 	}
 }
@@ -117,144 +153,206 @@ func (k *counter) restore(handles []checkpoint.Handle) {
 // poll is one turn of the source's loop; it schedules the next.
 func (s *source) poll() {
 	w := s.a.w
-	if s.a.dead {
+	if s.gone() {
 		return
 	}
-	w.after(w.upTo(60*time.Millisecond), s.poll)
+	s.p.after(w.upTo(100*time.Millisecond), s.poll)
 	for i := range s.splits {
 		p := &s.splits[i]
-		if p.Row < len(w.splits[p.Split]) {
-			key := w.splits[p.Split][p.Row]
-			p.Row++
-			s.send(weir.SubtaskOf(groupOf(key), s.a.parallelism, maxGroups), frame{key: key})
-			return
+		for range 1 + w.rng.IntN(3) {
+			if p.Row < len(w.splits[p.Split]) {
+				s.partial[w.splits[p.Split][p.Row]]++
+				p.Row++
+			}
 		}
 	}
-	if !s.ended {
+	if w.rng.IntN(3) == 0 {
+		s.flush()
+	}
+	if !s.ended && s.readAll() {
+		s.flush()
 		s.ended = true
-		for to := range s.channels {
-			s.send(to, frame{end: true})
-		}
+		s.broadcast(frame{end: true})
 	}
-	if w.rng.IntN(10) == 0 { // the report is repeated, as one may be lost
-		s.a.report(checkpoint.SourceEnded{Task: weir.TaskID{Subtask: s.subtask}})
+	if s.ended && w.rng.IntN(10) == 0 { // the report is repeated, as one may be lost
+		s.report("ended", checkpoint.SourceEnded{Task: s.id})
 	}
 }
 
-func (s *source) send(to int, f frame) { *s.channels[to] = append(*s.channels[to], f) }
+func (s *source) readAll() bool {
+	return !slices.ContainsFunc(s.splits, func(p position) bool { return p.Row < len(s.a.w.splits[p.Split]) })
+}
 
-// trigger begins a checkpoint: positions first, then the barrier on every channel.
+// flush sends what was counted so far.
+func (s *source) flush() {
+	for _, key := range slices.Sorted(maps.Keys(s.partial)) {
+		c := s.channels[weir.SubtaskOf(groupOf(key), s.a.parallelism, maxGroups)]
+		*c = append(*c, frame{key: key, n: s.partial[key]})
+	}
+	clear(s.partial)
+}
+
+func (s *source) broadcast(f frame) {
+	for _, c := range s.channels {
+		*c = append(*c, f)
+	}
+}
+
+// trigger begins a checkpoint: partial counts first (I11), then positions, then the
+// barrier on every channel.
 func (s *source) trigger(id weir.CheckpointID) {
-	if s.a.dead || id <= s.last {
+	if s.gone() || id <= s.last {
 		return
 	}
 	s.last = id
-	snap := &checkpoint.TaskSnapshot{Task: weir.TaskID{Subtask: s.subtask}, Ended: s.ended}
-	op := checkpoint.OperatorSnapshot{Operator: "source"}
+	s.flush()
+	snap := &checkpoint.TaskSnapshot{Task: s.id, Ended: s.ended}
+	op := checkpoint.OperatorSnapshot{Operator: "source", List: []json.RawMessage{}}
 	for _, p := range s.splits {
 		op.List = append(op.List, fmt.Appendf(nil, `{"Split":%d,"Row":%d}`, p.Split, p.Row))
 	}
 	snap.Operators = append(snap.Operators, op)
-	for to := range s.channels {
-		s.send(to, frame{barrier: id})
-	}
-	s.a.ack(id, snap)
+	s.broadcast(frame{barrier: id})
+	s.ack(id, snap, nil)
 }
 
-// poll is one turn of the counter's loop: one frame of a channel that is not held.
+// poll is one turn of the counter's loop: some frames of channels that are not held.
 func (k *counter) poll() {
 	w := k.a.w
-	if k.a.dead {
+	if k.gone() {
 		return
 	}
-	w.after(w.upTo(20*time.Millisecond), k.poll)
-	first := w.rng.IntN(len(k.channels))
-	for i := range k.channels {
-		ch := (first + i) % len(k.channels)
-		c := k.channels[ch]
-		if len(*c) == 0 || k.aligner.Held(ch) {
-			continue
+	k.p.after(w.upTo(60*time.Millisecond), k.poll)
+	for range 1 + w.rng.IntN(4) {
+		first := w.rng.IntN(len(k.channels))
+		for i := range k.channels {
+			ch := (first + i) % len(k.channels)
+			if c := k.channels[ch]; len(*c) > 0 && !k.aligner.Held(ch) {
+				f := (*c)[0]
+				*c = (*c)[1:]
+				k.take(ch, f)
+				break
+			}
 		}
-		f := (*c)[0]
-		*c = (*c)[1:]
-		switch {
-		case f.end:
-			k.ends++
-		case f.barrier == 0:
-			k.counts[f.key]++
-			k.buffer = append(k.buffer, row{f.key, k.counts[f.key]})
-		case k.aligner.Barrier(ch, f.barrier):
+	}
+}
+
+func (k *counter) take(ch int, f frame) {
+	switch {
+	case f.end:
+		k.ends++
+	case f.close:
+		for _, id := range k.aligner.Close(ch) {
+			k.snapshot(id)
+		}
+	case f.barrier != 0:
+		if k.aligner.Barrier(ch, f.barrier) {
 			k.snapshot(f.barrier)
 		}
-		return
+	default:
+		for range f.n {
+			k.counts[f.key]++
+			k.buffer = append(k.buffer, row{f.key, k.counts[f.key]})
+		}
 	}
 }
 
 // snapshot closes the segment, and uploads and acknowledges the state.
 func (k *counter) snapshot(id weir.CheckpointID) {
+	if id <= k.barrier {
+		return
+	}
+	k.barrier = id
 	if len(k.buffer) > 0 {
-		k.segments = append(k.segments, segment{segmentID{k.subtask, id}, k.buffer})
+		k.segments = append(k.segments, segment{segmentID{k.a.fence.Job, k.id.Subtask, id}, k.buffer})
 		k.buffer = nil
 	}
-	task := weir.TaskID{Chain: 1, Subtask: k.subtask}
-	snap := &checkpoint.TaskSnapshot{Task: task, Ended: k.ends == len(k.channels), Commits: len(k.segments) > 0}
-	sink := checkpoint.OperatorSnapshot{Operator: "sink"}
+	snap := &checkpoint.TaskSnapshot{Task: k.id, Ended: k.ends == len(k.channels), Commits: len(k.segments) > 0}
+	sink := checkpoint.OperatorSnapshot{Operator: "sink", List: []json.RawMessage{}}
 	for _, seg := range k.segments {
 		item, _ := json.Marshal(seg)
 		sink.List = append(sink.List, item)
 	}
 	data, _ := json.Marshal(k.counts)
-	key := checkpoint.StateKey(job, k.a.fence.Attempt, "count", k.subtask, id, 0)
+	key := checkpoint.StateKey(k.a.fence.Job, k.a.fence.Attempt, "count", k.id.Subtask, id, 0)
 	count := checkpoint.OperatorSnapshot{Operator: "count", Keyed: []checkpoint.Handle{{
-		Object: key, Size: int64(len(data)),
-		KeyGroups: weir.KeyGroupsOf(k.subtask, k.a.parallelism, maxGroups),
+		Object: key, Size: int64(len(data)), KeyGroups: weir.KeyGroupsOf(k.id.Subtask, k.a.parallelism, maxGroups),
 	}}}
 	snap.Operators = []checkpoint.OperatorSnapshot{count, sink}
-	upload := k.a.w.upTo(300 * time.Millisecond)
-	if k.a.w.rng.Float64() < k.a.w.faults {
-		upload += k.a.w.options.Timeout // late
-	}
-	k.a.w.after(upload, func() {
-		if k.a.dead {
+	k.p.spawn(func(t *thread) {
+		if k.stopped {
 			return
 		}
-		if err := k.a.w.faulty.Put(context.Background(), key, bytes.NewReader(data)); err != nil {
-			k.a.report(checkpoint.Acked{Ack: checkpoint.Ack{Job: job, Attempt: k.a.fence.Attempt, Task: task, Checkpoint: id, Failure: &weir.Failure{Message: err.Error()}}})
+		if err := (blobs{t}).Put(context.Background(), key, bytes.NewReader(data)); err != nil {
+			k.ack(id, nil, &weir.Failure{Message: err.Error()})
 			return
 		}
-		k.a.ack(id, snap)
+		k.ack(id, snap, nil)
 	})
 }
 
-func (a *attempt) ack(id weir.CheckpointID, snap *checkpoint.TaskSnapshot) {
-	a.report(checkpoint.Acked{Ack: checkpoint.Ack{Version: 1, Job: job, Attempt: a.fence.Attempt, Task: snap.Task, Checkpoint: id, Snapshot: snap}})
-}
-
-// commit makes the segments up to a decided checkpoint visible, in barrier order. It is
-// idempotent by their identity.
+// commit makes the segments up to a decided checkpoint visible, in barrier order, and
+// says so.
 func (k *counter) commit(id weir.CheckpointID) {
-	w := k.a.w
-	if k.a.dead {
+	if k.gone() {
 		return
 	}
-	decided, ok := w.rowOf(id)
-	if !ok || decided.Status != checkpoint.StatusCompleted || decided.Type != checkpoint.TypeCheckpoint {
-		w.fail("commit of checkpoint %d, which is %s (I10)", id, decided.Status)
-	}
-	for _, r := range w.store.Rows() {
-		if r.CommitsOpen && r.ID < id && id != k.a.base && k.a == w.attempt {
-			w.fail("commit of checkpoint %d while %d is open (I10)", id, r.ID)
+	k.p.spawn(func(t *thread) {
+		if k.stopped {
+			return
 		}
-	}
-	k.segments = slices.DeleteFunc(k.segments, func(s segment) bool {
-		if s.ID.Barrier > id {
-			return false
+		var done []segment
+		for _, s := range k.segments {
+			if s.ID.Barrier <= id {
+				done = append(done, s)
+			}
 		}
-		if old, ok := w.visible[s.ID]; ok && !slices.Equal(old, s.Rows) {
-			w.fail("segment %v has other rows than before", s.ID)
+		err := t.call("commit", "sink", func() error {
+			k.a.w.truth.visible(k.a, id, done)
+			return nil
+		})
+		if err == nil {
+			k.segments = slices.DeleteFunc(k.segments, func(s segment) bool {
+				return slices.ContainsFunc(done, func(d segment) bool { return d.ID == s.ID })
+			})
+		} else {
+			err = fmt.Errorf("target: %w", err)
 		}
-		w.visible[s.ID] = s.Rows
-		return true
+		k.report("committed", checkpoint.Committed{Task: k.id, ID: id, Err: err})
 	})
-	k.a.report(checkpoint.Committed{Task: weir.TaskID{Chain: 1, Subtask: k.subtask}, ID: id})
+}
+
+// loadStates reads the objects that a manifest names.
+func loadStates(t *thread, m *checkpoint.Manifest) (map[string]map[string]int, error) {
+	states := map[string]map[string]int{}
+	for _, key := range m.Objects() {
+		r, err := (blobs{t}).Get(context.Background(), key, 0, -1)
+		if err != nil {
+			return nil, err
+		}
+		var counts map[string]int
+		err = errors.Join(json.NewDecoder(r).Decode(&counts), r.Close())
+		if err != nil {
+			return nil, err
+		}
+		states[key] = counts
+	}
+	return states, nil
+}
+
+func (s *source) progress(id weir.CheckpointID) checkpoint.Progress {
+	p := checkpoint.Progress{Task: s.id, Stage: checkpoint.StageWaiting}
+	if s.last >= id {
+		p.Stage = checkpoint.StageDone
+	}
+	return p
+}
+
+func (k *counter) progress(id weir.CheckpointID) checkpoint.Progress {
+	p := checkpoint.Progress{Task: k.id, Stage: checkpoint.StageUploading}
+	for _, ch := range k.aligner.Missing(id) {
+		p.Stage = checkpoint.StageAligning
+		p.Missing = append(p.Missing, weir.TaskID{Subtask: ch})
+	}
+	return p
 }

@@ -6,60 +6,51 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"weir"
 	"weir/checkpoint"
 	"weir/checkpoint/blob"
-	"weir/checkpoint/checkpointtest"
-	"weir/planner/plan"
 )
 
 const (
 	maxGroups = 8
-	maxSteps  = 300_000 // a run that takes more is stuck
-	job       = weir.JobID("job_0000000000000000000000000000beef")
+	keys      = 12
+	maxSteps  = 400_000          // a run that takes more is stuck
+	calmAfter = 25 * time.Second // of virtual time: no fault and no incident begins after it
+	stuckAt   = 10 * time.Minute // of virtual time
 )
 
-var errLost = errors.New("connection lost")
-
-// A row is one line of visible output: the n-th row of a key.
-type row struct{ Key, N int }
-
-// A segmentID is a segment's identity for ever: its writer's.
-type segmentID struct {
-	Subtask int
-	Barrier weir.CheckpointID
-}
-
-// A world is one simulated run.
+// A world is one simulated run: some jobs, whoever runs them, and what goes wrong.
 type world struct {
-	rng     *rand.Rand
-	faults  float64 // chance of each fault
+	seed    uint64
+	rng     *rand.Rand // timing and workload
+	tape    *tape      // what goes wrong
 	start   time.Time
 	now     time.Time
 	queue   timeline
 	seq     int
-	store   *checkpointtest.Store
+	meta    *metastore
 	blobs   *blob.Memory
-	faulty  *blob.Faulty
+	away    map[string]time.Time // until when the metastore, the object store are away
 	options checkpoint.Options
+	splits  [][]int // keys of each split's rows
 
-	splits   [][]int // keys of each split's rows
-	visible  map[segmentID][]row
-	attempt  *attempt
-	kills    int // left to happen
-	finished bool
-	broken   error
-	trace    []string
+	servers []*process // that ever lived; the last one is the newest
+	workers []*process // one for each place
+	jobs    []*job
+	truth   *truth
+	ended   bool // every job is finished
+	broken  error
+	trace   []string
 }
 
-// An occurrence is something that happens at a time.
+// An occurrence is something that happens at a time, to a process or to nobody.
 type occurrence struct {
-	at  time.Time
-	seq int
-	run func()
+	at    time.Time
+	seq   int
+	owner *process
+	run   func()
 }
 
 // A timeline is a heap of occurrences; equal times keep their order.
@@ -80,79 +71,129 @@ func (t *timeline) Pop() any {
 	return last
 }
 
-// Run simulates one job from its first row to its end and returns what it broke, with
-// the trace in any case.
-func Run(seed uint64) (trace []string, err error) {
-	w := newWorld(seed)
+// run simulates until every job is finished, or something broke.
+func (w *world) run() {
 	defer func() {
 		if p := recover(); p != nil {
-			trace, err = w.trace, fmt.Errorf("seed %d: panic: %v", seed, p)
+			w.fail("panic: %v", p)
+		}
+		for _, p := range append(w.servers, w.workers...) {
+			p.kill()
 		}
 	}()
 	w.begin()
-	for steps := 0; !w.finished && w.broken == nil; steps++ {
-		if steps > maxSteps || w.queue.Len() == 0 {
-			w.fail("stuck after %d steps", steps)
-			break
+	w.until(w.over)
+	if w.broken == nil {
+		w.checkEnd()
+	}
+	w.ended = true
+	clear(w.away)
+	w.until(w.collect())
+	if w.broken == nil {
+		w.checkLeaks()
+	}
+}
+
+// until lets things happen until something is so.
+func (w *world) until(so func() bool) {
+	for steps := 0; w.broken == nil && !so(); steps++ {
+		if steps > maxSteps || w.queue.Len() == 0 || w.now.Sub(w.start) > stuckAt {
+			w.fail("stuck after %d steps: %s", steps, w.standing())
+			return
 		}
 		next := heap.Pop(&w.queue).(occurrence)
 		w.now = next.at
-		next.run()
+		switch {
+		case next.owner == nil:
+			next.run()
+		case !next.owner.alive:
+		case next.owner.asleepUntil.After(w.now):
+			w.at(next.owner, next.owner.asleepUntil, next.run)
+		default:
+			next.run()
+		}
 	}
-	if w.broken == nil {
-		w.checkOutput()
-	}
-	if w.broken != nil {
-		return w.trace, fmt.Errorf("seed %d: %w", seed, w.broken)
-	}
-	return w.trace, nil
 }
 
-func newWorld(seed uint64) *world {
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), start: start, now: start, blobs: blob.NewMemory(), visible: map[segmentID][]row{}}
-	w.faults = []float64{0, 0.02, 0.1}[w.rng.IntN(3)]
-	w.kills = w.rng.IntN(6)
-	w.faulty = blob.NewFaulty(w.blobs, func(c blob.Call) blob.Fault {
-		if c.Verb == "Get" {
-			return blob.Fault{} // a restore that cannot read only tries again
-		}
-		before, after := w.fault()
-		return blob.Fault{Before: before, After: after}
-	})
-	w.options = checkpoint.Options{
-		Interval: w.upTo(3 * time.Second), MinPause: w.upTo(time.Second) - 500*time.Millisecond, Timeout: 2*time.Second + w.upTo(8*time.Second),
-		NumRetained: 1 + w.rng.IntN(3), TolerableFailures: w.rng.IntN(4) * 3,
+// collect lets a server clean up after all jobs, undisturbed, and reports when it has.
+func (w *world) collect() func() bool {
+	for _, p := range append(w.servers, w.workers...) {
+		p.kill() // what they had in hand is over
 	}
-	w.options.MinPause = max(0, w.options.MinPause)
-	for range 1 + w.rng.IntN(5) {
-		var keys []int
-		for range w.rng.IntN(200) {
-			keys = append(keys, w.rng.IntN(12))
+	done := false
+	p := newProcess(w, "last server")
+	w.servers = append(w.servers, p)
+	p.spawn(func(t *thread) {
+		for _, id := range w.meta.ids() {
+			c := checkpoint.NewCollector(conn{t}, blobs{t}, w.truth.owner[id], nil)
+			_, keys, err := c.Survey(context.Background())
+			err = errors.Join(err, c.Sweep(context.Background(), keys), c.Collect(context.Background(), w.options.NumRetained))
+			if err != nil {
+				w.fail("collection of %s: %v", id, err)
+			}
 		}
-		w.splits = append(w.splits, keys)
+		done = true
+	})
+	return func() bool { return done }
+}
+
+func newWorld(seed uint64, t *tape) *world {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	w := &world{
+		seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), tape: t, start: start, now: start,
+		blobs: blob.NewMemory(), away: map[string]time.Time{},
+	}
+	w.meta, w.truth = newMetastore(w), newTruth(w)
+	w.options = checkpoint.Options{
+		Interval: w.upTo(3 * time.Second), MinPause: max(0, w.upTo(time.Second)-500*time.Millisecond), Timeout: 2*time.Second + w.upTo(8*time.Second),
+		MaxConcurrent: 1 + w.rng.IntN(3), NumRetained: 1 + w.rng.IntN(3), TolerableFailures: w.rng.IntN(4) * 3,
+		Mode:      []checkpoint.Mode{checkpoint.ExactlyOnce, checkpoint.AtLeastOnce}[w.rng.IntN(8)/7],
+		Retention: []checkpoint.Retention{checkpoint.RetainOnCancellation, checkpoint.DeleteOnCancellation, checkpoint.RetainNone}[w.rng.IntN(3)],
+	}
+	if w.rng.IntN(8) == 0 {
+		w.options.Interval = 0
+	}
+	for range 1 + w.rng.IntN(4) {
+		var split []int
+		for range w.rng.IntN(120) {
+			split = append(split, w.rng.IntN(keys))
+		}
+		w.splits = append(w.splits, split)
 	}
 	return w
 }
 
-func (w *world) upTo(d time.Duration) time.Duration { return time.Duration(w.rng.Int64N(int64(d))) }
-
-// fault draws what happens to a call: nothing, an error instead of the work, or an
-// error after it.
-func (w *world) fault() (before, after error) {
-	if w.rng.Float64() >= w.faults {
-		return nil, nil
+// begin starts the first server, its workers, the job, and schedules what will happen.
+func (w *world) begin() {
+	for i := range 1 + w.rng.IntN(3) {
+		w.workers = append(w.workers, newProcess(w, fmt.Sprintf("worker %d", i)))
 	}
-	if w.rng.IntN(2) == 0 {
-		return errLost, nil
+	w.newJob(weir.JobID(fmt.Sprintf("job_%032x", 1)), weir.SnapshotRef{})
+	w.newServer()
+	for _, i := range w.tape.incidents(w) {
+		w.after(i.at, func() { w.happen(i) })
 	}
-	return nil, errLost
+	w.after(time.Second, w.mind)
+	w.after(time.Second, w.backUp)
 }
 
-// after lets run happen after a while.
-func (w *world) after(d time.Duration, run func()) {
+// backUp keeps copies of the metastore, which it may go back to.
+func (w *world) backUp() {
+	w.meta.backups = append(w.meta.backups, w.meta.clone())
+	w.after(2*time.Second, w.backUp)
+}
+
+// calm reports whether nothing goes wrong any more, so that the jobs can end.
+func (w *world) calm() bool { return w.ended || w.now.Sub(w.start) > calmAfter }
+
+func (w *world) upTo(d time.Duration) time.Duration { return time.Duration(w.rng.Int64N(int64(d))) }
+
+// after lets run happen after a while, to nobody in particular.
+func (w *world) after(d time.Duration, run func()) { w.at(nil, w.now.Add(d), run) }
+
+func (w *world) at(owner *process, at time.Time, run func()) {
 	w.seq++
-	heap.Push(&w.queue, occurrence{at: w.now.Add(d), seq: w.seq, run: run})
+	heap.Push(&w.queue, occurrence{at: at, seq: w.seq, owner: owner, run: run})
 }
 
 func (w *world) log(format string, args ...any) {
@@ -163,111 +204,5 @@ func (w *world) fail(format string, args ...any) {
 	if w.broken == nil {
 		w.broken = fmt.Errorf(format, args...)
 		w.log("BROKEN: %v", w.broken)
-	}
-}
-
-func graph() plan.Graph {
-	return plan.Graph{Version: plan.Version, MaxParallelism: maxGroups, Bounded: true, Chains: []plan.Chain{
-		{Operators: []plan.Operator{{ID: "source", Name: "source", Kind: plan.Source}}},
-		{Operators: []plan.Operator{{ID: "count", Name: "count", Kind: plan.GlobalAggregate}, {ID: "sink", Name: "sink", Kind: plan.Sink}}},
-	}, Edges: []plan.Edge{{From: 0, To: 1, Keys: []int{0}}}}
-}
-
-// begin starts the first attempt, its killers and its users.
-func (w *world) begin() {
-	w.store = checkpointtest.NewStore(weir.Fence{Job: job})
-	w.newAttempt()
-	for range w.kills {
-		w.after(w.upTo(12*time.Second), w.kill)
-	}
-	for range w.rng.IntN(6) {
-		w.after(w.upTo(10*time.Second), func() { w.attempt.user() })
-	}
-}
-
-// kill ends the current attempt at whatever it is doing. Its successor may begin before
-// the dead one knows: until then it goes on as a zombie.
-func (w *world) kill() {
-	old := w.attempt
-	if w.finished || old.ended {
-		return
-	}
-	old.ended = true
-	zombie := w.rng.IntN(2) == 0
-	w.log("kill attempt %v, zombie %v", old.fence.Attempt, zombie)
-	if zombie {
-		w.after(w.upTo(5*time.Second), func() { old.dead = true })
-	} else {
-		old.dead = true
-	}
-	w.after(w.upTo(time.Second), w.newAttempt)
-}
-
-// newAttempt takes the job over and starts from its base.
-func (w *world) newAttempt() {
-	number := int64(1)
-	if w.attempt != nil {
-		number = w.attempt.fence.Attempt.Number + 1
-	}
-	fence := weir.Fence{Job: job, Attempt: weir.AttemptID{Number: number, Tag: fmt.Sprintf("%08x", w.rng.Uint32())}, Term: number}
-	w.store.Own(fence)
-	base, last := w.store.Base()
-	a := newAttempt(w, fence, 1+w.rng.IntN(3))
-	w.attempt = a
-	w.log("attempt %v at parallelism %d from %d", fence.Attempt, a.parallelism, base)
-	var m *checkpoint.Manifest
-	if base != 0 {
-		var err error
-		if m, err = checkpoint.LoadManifest(context.Background(), w.blobs, checkpoint.ManifestKey(job, base)); err == nil {
-			err = m.CheckObjects(context.Background(), w.blobs)
-		}
-		if err != nil {
-			w.fail("base %d cannot be restored (I8, I9): %v", base, err)
-			return
-		}
-	}
-	a.begin(m, base, last)
-}
-
-// checkKept: everything that a kept manifest names is there (I9).
-func (w *world) checkKept() {
-	retained, err := w.store.Retained(context.Background(), job)
-	if errors.Is(err, errLost) {
-		return
-	}
-	for _, r := range retained {
-		m, err := checkpoint.LoadManifest(context.Background(), w.blobs, r.Manifest)
-		if err == nil {
-			err = m.CheckObjects(context.Background(), w.blobs)
-		}
-		if err != nil {
-			w.fail("kept checkpoint %d is damaged (I9): %v", r.ID, err)
-		}
-	}
-}
-
-// checkOutput compares what became visible with the reference.
-func (w *world) checkOutput() {
-	var want, got []row
-	counts := map[int]int{}
-	for _, keys := range w.splits {
-		for _, key := range keys {
-			counts[key]++
-			want = append(want, row{key, counts[key]})
-		}
-	}
-	for _, rows := range w.visible {
-		got = append(got, rows...)
-	}
-	byKey := func(a, b row) int { return (a.Key-b.Key)*10000 + a.N - b.N }
-	slices.SortFunc(want, byKey)
-	slices.SortFunc(got, byKey)
-	if !slices.Equal(want, got) {
-		w.fail("output differs: %d rows visible, %d expected", len(got), len(want))
-	}
-	for _, r := range w.store.Rows() {
-		if r.Status == checkpoint.StatusPending || r.CommitsOpen {
-			w.fail("checkpoint %d is left %s, commits open %v", r.ID, r.Status, r.CommitsOpen)
-		}
 	}
 }

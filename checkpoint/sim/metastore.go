@@ -1,0 +1,317 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"weir"
+	"weir/checkpoint"
+)
+
+// leaseFor is how long a lease lasts that is not renewed.
+const leaseFor = 3 * time.Second
+
+// A metastore is what decides. It is all in memory, each transaction happens at one
+// moment, and the whole can go back to how it was.
+type metastore struct {
+	w       *world
+	jobs    map[weir.JobID]*jobRow
+	holder  *process
+	term    int64
+	expires time.Time
+	backups []map[weir.JobID]*jobRow
+}
+
+// A jobRow is all that the metastore keeps of a job.
+type jobRow struct {
+	id          weir.JobID
+	status      weir.Status
+	desired     weir.Desired
+	stopName    string     // of the savepoint that a stop takes; empty: a halt
+	then        *thenStart // what follows a halt
+	attempt     weir.AttemptID
+	term        int64
+	parallelism int
+	base        weir.SnapshotRef
+	last        weir.CheckpointID
+	failure     string // its reason
+	rows        map[weir.CheckpointID]checkpoint.Record
+}
+
+type thenStart struct {
+	base        weir.SnapshotRef
+	parallelism int
+}
+
+func newMetastore(w *world) *metastore {
+	return &metastore{w: w, jobs: map[weir.JobID]*jobRow{}}
+}
+
+func (m *metastore) clone() map[weir.JobID]*jobRow {
+	jobs := map[weir.JobID]*jobRow{}
+	for id, j := range m.jobs {
+		c := *j
+		c.rows = maps.Clone(j.rows)
+		jobs[id] = &c
+	}
+	return jobs
+}
+
+// ids are those of all jobs, in order.
+func (m *metastore) ids() []weir.JobID { return slices.Sorted(maps.Keys(m.jobs)) }
+
+// owned returns the job's row if the fence is that of its owner.
+func (m *metastore) owned(f weir.Fence) (*jobRow, error) {
+	j, ok := m.jobs[f.Job]
+	if !ok {
+		return nil, fmt.Errorf("job %s: %w", f.Job, weir.ErrNotFound)
+	}
+	if j.attempt != f.Attempt || j.term != f.Term {
+		return nil, fmt.Errorf("attempt %v of term %d: %w", f.Attempt, f.Term, weir.ErrStale)
+	}
+	return j, nil
+}
+
+// beginAttempt starts the next attempt, from the row's base.
+func (m *metastore) beginAttempt(id weir.JobID, last weir.AttemptID, term int64) (jobRow, error) {
+	j := m.jobs[id]
+	if j.attempt != last || j.term > term {
+		return jobRow{}, weir.ErrStale
+	}
+	m.endAttempt(j)
+	j.attempt = weir.AttemptID{Number: last.Number + 1, Tag: fmt.Sprintf("%08x", m.w.rng.Uint32())}
+	j.term, j.status, j.failure = term, weir.StatusScheduling, ""
+	m.w.truth.owns(j)
+	out := *j
+	out.rows = nil
+	return out, nil
+}
+
+// endAttempt aborts what the attempt left pending.
+func (m *metastore) endAttempt(j *jobRow) {
+	for id, r := range j.rows {
+		if r.Status == checkpoint.StatusPending {
+			r.Status, r.CompletedAt = checkpoint.StatusAborted, m.w.now
+			r.Failure = &weir.Failure{Reason: checkpoint.ReasonAttemptEnded}
+			j.rows[id] = r
+		}
+	}
+}
+
+// setStatus moves the job on; the end of a job may be the beginning of what follows it.
+func (m *metastore) setStatus(f weir.Fence, to weir.Status, reason string) error {
+	j, err := m.owned(f)
+	if err != nil {
+		return err
+	}
+	j.status, j.failure = to, reason
+	if to == weir.StatusFinished {
+		j.desired, j.then = weir.DesiredRunning, nil // what was wished meanwhile came too late
+	}
+	if to != weir.StatusRunning {
+		m.endAttempt(j)
+	}
+	if !to.Terminal() {
+		return nil
+	}
+	j.stopName = ""
+	if j.desired == weir.DesiredRunning && to != weir.StatusFinished && to != weir.StatusFailed {
+		m.w.fail("job %s ended as %s, but nobody wanted that", j.id, to)
+	}
+	if to == weir.StatusCanceled && m.w.options.Retention != checkpoint.RetainOnCancellation ||
+		to == weir.StatusFailed && m.w.options.Retention == checkpoint.RetainNone {
+		j.base = weir.SnapshotRef{}
+	}
+	for _, r := range j.rows {
+		if r.CommitsOpen && to != weir.StatusFailed && !m.w.truth.gone[j.id] {
+			m.w.fail("job %s is %s while commits of %d are open", j.id, to, r.ID)
+		}
+	}
+	if j.then != nil && reason == "" {
+		m.startFrom(j, j.then.base, j.then.parallelism)
+	}
+	j.then = nil
+	return nil
+}
+
+// startFrom makes a job that has ended run again, from a snapshot that is kept.
+func (m *metastore) startFrom(j *jobRow, base weir.SnapshotRef, parallelism int) bool {
+	if !base.IsZero() && !m.kept(base) {
+		return false
+	}
+	j.desired, j.parallelism, j.base = weir.DesiredRunning, parallelism, base
+	m.w.truth.starts(j)
+	return true
+}
+
+// kept reports whether a snapshot is complete and not given up.
+func (m *metastore) kept(ref weir.SnapshotRef) bool {
+	j, ok := m.jobs[ref.Job]
+	if !ok {
+		return false
+	}
+	r, ok := j.rows[ref.Checkpoint]
+	return ok && r.Status == checkpoint.StatusCompleted && !r.Discarded
+}
+
+// pinned reports whether another job would start from the snapshot.
+func (m *metastore) pinned(ref weir.SnapshotRef) bool {
+	for _, j := range m.jobs {
+		if j.id != ref.Job && j.base == ref {
+			return true
+		}
+	}
+	return false
+}
+
+// retained lists what of a job is not given up, newest first.
+func (m *metastore) retained(job weir.JobID) (list []checkpoint.Retained) {
+	j := m.jobs[job]
+	for id, r := range j.rows {
+		if r.Status == checkpoint.StatusCompleted && !r.Discarded {
+			ref := weir.SnapshotRef{Job: job, Checkpoint: id}
+			list = append(list, checkpoint.Retained{
+				ID: id, Type: r.Type, Manifest: r.Manifest, Base: j.base == ref, Pinned: m.pinned(ref), CommitsOpen: r.CommitsOpen,
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b checkpoint.Retained) int { return cmp.Compare(b.ID, a.ID) })
+	return list
+}
+
+// A conn is the metastore as a caller reaches it.
+type conn struct{ caller }
+
+func (c conn) do(point string, work func(m *metastore) error) error {
+	return c.call(point, "metastore", func() error { return work(c.world().meta) })
+}
+
+// fenced does work on the row of the fence's job, if it is still its owner's.
+func (c conn) fenced(point string, f weir.Fence, work func(m *metastore, j *jobRow) error) error {
+	return c.do(point, func(m *metastore) error {
+		j, err := m.owned(f)
+		if err != nil {
+			return err
+		}
+		return work(m, j)
+	})
+}
+
+// BeginCheckpoint implements checkpoint.Store.
+func (c conn) BeginCheckpoint(_ context.Context, f weir.Fence, r checkpoint.Record) (id weir.CheckpointID, err error) {
+	err = c.fenced("begin", f, func(m *metastore, j *jobRow) error {
+		j.last++
+		id = j.last
+		r.Job, r.ID, r.Attempt, r.Status = f.Job, id, f.Attempt, checkpoint.StatusPending
+		j.rows[id] = r
+		m.w.truth.begun(j, id)
+		return nil
+	})
+	if err != nil {
+		id = 0
+	}
+	return id, err
+}
+
+// CompleteCheckpoint implements checkpoint.Store.
+func (c conn) CompleteCheckpoint(_ context.Context, f weir.Fence, r checkpoint.Record, base bool) error {
+	return c.fenced("decide", f, func(m *metastore, j *jobRow) error {
+		old, ok := j.rows[r.ID]
+		switch {
+		case !ok:
+			return weir.ErrNotFound
+		case old.Attempt != f.Attempt:
+			return weir.ErrConflict
+		case old.Status == checkpoint.StatusCompleted:
+			return nil
+		case old.Status != checkpoint.StatusPending:
+			return fmt.Errorf("checkpoint %d is %s: %w", r.ID, old.Status, weir.ErrConflict)
+		}
+		r.Status = checkpoint.StatusCompleted
+		j.rows[r.ID] = r
+		m.w.truth.decided(j, r, base)
+		if base {
+			j.base = weir.SnapshotRef{Job: j.id, Checkpoint: r.ID}
+		}
+		return nil
+	})
+}
+
+// AbortCheckpoint implements checkpoint.Store.
+func (c conn) AbortCheckpoint(_ context.Context, f weir.Fence, r checkpoint.Record) (status checkpoint.Status, err error) {
+	err = c.fenced("abort", f, func(_ *metastore, j *jobRow) error {
+		old, ok := j.rows[r.ID]
+		if !ok {
+			return weir.ErrNotFound
+		}
+		if old.Status == checkpoint.StatusPending {
+			old.Status, old.Failure, old.Acks, old.CompletedAt = r.Status, r.Failure, r.Acks, r.CompletedAt
+			j.rows[r.ID] = old
+		}
+		status = old.Status
+		return nil
+	})
+	return status, err
+}
+
+// CloseCommits implements checkpoint.Store.
+func (c conn) CloseCommits(_ context.Context, f weir.Fence, id weir.CheckpointID, _ []checkpoint.CommitTime) error {
+	return c.fenced("close", f, func(m *metastore, j *jobRow) error {
+		r, ok := j.rows[id]
+		if !ok {
+			return weir.ErrNotFound
+		}
+		r.CommitsOpen = false
+		j.rows[id] = r
+		m.w.truth.closed(j, id)
+		return nil
+	})
+}
+
+// Checkpoint implements checkpoint.Store.
+func (c conn) Checkpoint(_ context.Context, f weir.Fence, id weir.CheckpointID) (r checkpoint.Record, err error) {
+	err = c.fenced("read", f, func(_ *metastore, j *jobRow) error {
+		var ok bool
+		if r, ok = j.rows[id]; !ok {
+			return weir.ErrNotFound
+		}
+		return nil
+	})
+	return r, err
+}
+
+// Retained implements checkpoint.Store.
+func (c conn) Retained(_ context.Context, job weir.JobID) (list []checkpoint.Retained, err error) {
+	err = c.do("retained", func(m *metastore) error {
+		list = m.retained(job)
+		return nil
+	})
+	return list, err
+}
+
+// DiscardCheckpoints implements checkpoint.Store.
+func (c conn) DiscardCheckpoints(_ context.Context, f weir.Fence, ids []weir.CheckpointID) (marked []weir.CheckpointID, err error) {
+	err = c.fenced("discard", f, func(m *metastore, j *jobRow) error {
+		for _, id := range ids {
+			r, ok := j.rows[id]
+			ref := weir.SnapshotRef{Job: j.id, Checkpoint: id}
+			if !ok || j.base == ref || m.pinned(ref) || r.CommitsOpen || r.Status != checkpoint.StatusCompleted || r.Type == checkpoint.TypeSavepoint {
+				continue
+			}
+			r.Discarded = true
+			j.rows[id] = r
+			marked = append(marked, id)
+		}
+		return nil
+	})
+	if err != nil {
+		marked = nil
+	}
+	return marked, err
+}
+
+var _ checkpoint.Store = conn{}
