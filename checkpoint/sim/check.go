@@ -23,7 +23,8 @@ type truth struct {
 	owner   map[weir.JobID]weir.Fence
 	gone    map[weir.JobID]bool // the metastore went back and nobody has mended it
 	unknown map[weir.JobID]weir.CheckpointID
-	wiped   bool // some time the metastore went back
+	lost    map[string]bool // objects of checkpoints that were kept, and that it has forgotten
+	wiped   bool            // some time the metastore went back
 
 	lineage   map[weir.JobID][]int              // rows of each split that the job's base has counted
 	promised  map[weir.JobID]map[segmentID]bool // of the snapshot it started from, due with its next decision
@@ -36,7 +37,7 @@ type truth struct {
 func newTruth(w *world) *truth {
 	return &truth{
 		w: w, given: map[weir.JobID]weir.CheckpointID{}, owner: map[weir.JobID]weir.Fence{}, gone: map[weir.JobID]bool{},
-		unknown: map[weir.JobID]weir.CheckpointID{}, lineage: map[weir.JobID][]int{},
+		unknown: map[weir.JobID]weir.CheckpointID{}, lost: map[string]bool{}, lineage: map[weir.JobID][]int{},
 		promised: map[weir.JobID]map[segmentID]bool{}, decidedAs: map[weir.JobID]map[segmentID][]row{}, shown: map[weir.JobID]map[segmentID][]row{},
 		commits: map[weir.SnapshotRef]bool{}, again: map[weir.JobID]bool{},
 	}
@@ -275,8 +276,8 @@ func (t *truth) written(key string, data []byte) {
 func (t *truth) deleted(key string) {
 	w := t.w
 	for _, id := range w.meta.ids() {
-		if strings.HasPrefix(key, string(id)) && t.unknown[id] > 0 && t.gone[id] {
-			w.fail("%s is deleted while the metastore is behind", key)
+		if t.lost[key] && t.gone[id] {
+			w.fail("%s is deleted, which only the metastore has forgotten", key)
 		}
 		for _, r := range w.meta.retained(id) {
 			m := t.manifest(weir.SnapshotRef{Job: id, Checkpoint: r.ID})
@@ -302,6 +303,11 @@ func (m *metastore) goBack(pick int) {
 	}
 	t.wiped = true
 	for id, old := range backup {
+		for _, r := range m.retained(id) {
+			if known, ok := old.rows[r.ID]; !ok || known.Status != checkpoint.StatusCompleted {
+				t.forget(weir.SnapshotRef{Job: id, Checkpoint: r.ID})
+			}
+		}
 		if now := m.jobs[id]; now.last != old.last || now.attempt != old.attempt || now.base != old.base {
 			t.gone[id] = true
 			if newest := t.newestManifest(id); newest > old.last {
@@ -310,6 +316,16 @@ func (m *metastore) goBack(pick int) {
 			m.w.log("%s goes back to attempt %v, last id %d, base %d", id[34:], old.attempt, old.last, old.base.Checkpoint)
 		}
 		m.jobs[id] = old
+	}
+}
+
+// forget notes what belongs to a checkpoint that the metastore does not know any more.
+func (t *truth) forget(ref weir.SnapshotRef) {
+	t.lost[checkpoint.ManifestKey(ref.Job, ref.Checkpoint)] = true
+	if m := t.manifest(ref); m != nil {
+		for _, key := range m.Objects() {
+			t.lost[key] = true
+		}
 	}
 }
 
