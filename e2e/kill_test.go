@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"weir/checkpoint/blob/s3test"
 	"weir/checkpoint/killpoint"
 )
 
@@ -23,6 +25,8 @@ type round struct {
 	plans map[string]string
 	// settings are further ones of the job.
 	settings string
+	// storage is the only kind that has the point; empty: every one.
+	storage string
 	// drive lets it happen; it returns once all that died runs again without its plan.
 	drive func(r *running)
 }
@@ -48,57 +52,67 @@ type lane struct {
 // metastores and kinds of storage; with WEIR_LONG every point meets every combination.
 func TestKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
-	settings := []setting{{"sqlite", "folder"}, {"postgres", "folder"}}
-	all := pointRounds()
-	if only := os.Getenv("WEIR_ROUNDS"); only != "" {
-		all = nil
-		for _, r := range pointRounds() {
-			if strings.Contains(","+only+",", ","+r.name+",") {
-				all = append(all, r)
-			}
-		}
-	}
-	shared, long := deal(all, lanes), os.Getenv("WEIR_LONG") != ""
+	gateway := s3test.Start(t)
+	all := slices.DeleteFunc(pointRounds(), func(r round) bool {
+		only := os.Getenv("WEIR_ROUNDS")
+		return only != "" && !slices.Contains(strings.Split(only, ","), r.name)
+	})
 	var together sync.WaitGroup // most of a round is waiting: more of them run than there are cores
 	defer together.Wait()
-	for i := range lanes {
-		s := settings[i%len(settings)]
-		own := shared[i]
-		if long {
-			own = deal(all, lanes/len(settings))[i/len(settings)]
+	for i, own := range deal(all) {
+		s := settingOf(i)
+		if len(own) == 0 {
+			continue
 		}
-		if len(own) > 0 {
-			together.Go(func() {
-				t.Run(fmt.Sprintf("%d on %v", i, s), func(t *testing.T) { playLane(t, s, own) })
-			})
-		}
+		together.Go(func() {
+			t.Run(fmt.Sprintf("%d on %v", i, s), func(t *testing.T) { playLane(t, s, gateway, own) })
+		})
 	}
 }
 
-// lanes is how many clusters play rounds at the same time.
+// lanes is how many clusters play rounds at the same time: three with each setting.
 const lanes = 12
 
-// deal gives each of n lanes its rounds: those of a server take longer, since the next
-// one waits for the lease of the last.
-func deal(rounds []round, n int) [][]round {
-	own, cost := make([][]round, n), make([]int, n)
-	for i, r := range rounds {
-		least := i % n // begin with another one each time, so that settings alternate
-		for lane := range cost {
-			if cost[lane] < cost[least] {
-				least = lane
+func settingOf(lane int) setting {
+	return []setting{{"sqlite", "folder"}, {"postgres", "s3"}, {"sqlite", "s3"}, {"postgres", "folder"}}[lane%4]
+}
+
+// deal gives each lane its rounds: each round to one lane, or with WEIR_LONG to one lane
+// of each setting. Those of a server take longer, since the next one waits for the lease
+// of the last.
+func deal(rounds []round) [lanes][]round {
+	var own [lanes][]round
+	var cost [lanes]int
+	give := func(i int, r round, lanes []int) {
+		lanes = slices.DeleteFunc(lanes, func(l int) bool { return r.storage != "" && r.storage != settingOf(l).storage })
+		if len(lanes) == 0 {
+			return
+		}
+		least := lanes[i%len(lanes)] // another one each time, so that settings alternate
+		for _, l := range lanes {
+			if cost[l] < cost[least] {
+				least = l
 			}
 		}
-		own[least], cost[least] = append(own[least], r), cost[least]+len(r.plans)
-		if r.plans["server"] != "" {
+		own[least] = append(own[least], r)
+		if cost[least] += len(r.plans); r.plans["server"] != "" {
 			cost[least] += 2
+		}
+	}
+	for i, r := range rounds {
+		if os.Getenv("WEIR_LONG") == "" {
+			give(i, r, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
+			continue
+		}
+		for s := range 4 {
+			give(i, r, []int{s, s + 4, s + 8})
 		}
 	}
 	return own
 }
 
-func playLane(t *testing.T, s setting, rounds []round) {
-	l := &lane{doomed: startDoomed(t, s), rounds: rounds}
+func playLane(t *testing.T, s setting, gateway *s3test.Server, rounds []round) {
+	l := &lane{doomed: startDoomed(t, s, gateway), rounds: rounds}
 	for _, name := range []string{"server", "w1", "w2"} {
 		l.begin(name, l.plan(name))
 	}
@@ -167,6 +181,9 @@ func pointRounds() []round {
 				name:  p.Name + "-" + process,
 				plans: map[string]string{process: fmt.Sprintf("%s:%d", p.Name, 2+i%3)},
 				drive: func(r *running) { r.once(process) },
+			}
+			if p.Name == "within-put" {
+				r.storage = "folder"
 			}
 			if special := driveOf(p.Name); special.drive != nil {
 				special.name = r.name

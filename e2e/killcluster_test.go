@@ -20,6 +20,7 @@ import (
 
 	"weir/checkpoint"
 	"weir/checkpoint/blob"
+	"weir/checkpoint/blob/s3test"
 	"weir/metastore/postgrestest"
 	"weir/transport"
 )
@@ -40,7 +41,7 @@ type doomed struct {
 	rows                          int
 }
 
-func startDoomed(t *testing.T, s setting) *doomed {
+func startDoomed(t *testing.T, s setting, gateway *s3test.Server) *doomed {
 	t.Helper()
 	ns, err := transport.StartServer(context.Background(), transport.ServerOptions{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -53,6 +54,9 @@ func startDoomed(t *testing.T, s setting) *doomed {
 		d.metastore = postgrestest.Database(t)
 	}
 	d.storage = "file://" + filepath.Join(d.dir, "objects")
+	if s.storage == "s3" {
+		d.storage = gateway.URL("weir/"+filepath.Base(filepath.Dir(d.dir)), gateway.Credentials(t))
+	}
 	if out, errs, code := weir(t, "", "", "migrate", "--metastore", d.metastore); code != 0 {
 		t.Fatalf("weir migrate: %s%s", out, errs)
 	}
