@@ -96,8 +96,12 @@ func (t *Task) Progress(id weir.CheckpointID) checkpoint.Progress {
 		if doing, ok := t.uploader.doing(id); ok {
 			p.Stage, p.Doing = checkpoint.StageUploading, doing
 		}
-	case p.Stage == checkpoint.StageWaiting && t.source != nil && !t.mail.triggered(id):
-		p.Doing = "no trigger has come"
+	case p.Stage == checkpoint.StageWaiting && t.source != nil:
+		if p.Doing = t.stats.doing(); !t.mail.triggered(id) {
+			p.Doing = "no trigger has come"
+		} else if p.Doing == "" {
+			p.Doing = "its trigger has come, and waits until the source returns from reading"
+		}
 	default:
 		p.Doing = t.stats.doing()
 	}

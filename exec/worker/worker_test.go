@@ -433,6 +433,13 @@ func TestHangingTask(t *testing.T) {
 	for range m.Parallelism {
 		<-inC
 	}
+	const reading = "its trigger has come, and waits until the source returns from reading"
+	for _, want := range []string{"no trigger has come", reading} {
+		if got := h.progress(m, 1)[0]; got.Stage != checkpoint.StageWaiting || got.Doing != want {
+			t.Errorf("the source is at %+v, want %s", got, want)
+		}
+		h.must(deploy.KindTrigger, deploy.Trigger{Header: deploy.Head(), Tasks: []weir.TaskID{{}}, Trigger: checkpoint.Trigger{Job: jobID, Attempt: m.Attempt, Checkpoint: 1}})
+	}
 	for kind, command := range map[string]deploy.Message{
 		deploy.KindStop:  deploy.Stop{Header: deploy.Head(), Job: jobID, Attempt: m.Attempt},
 		deploy.KindClose: deploy.Close{Header: deploy.Head(), Job: jobID, Attempt: m.Attempt},
