@@ -2,6 +2,7 @@ package metastore_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"net"
 	"net/url"
@@ -23,10 +24,14 @@ const (
 )
 
 // A cutter stands between a client and PostgreSQL and cuts the connection at COMMIT.
+// A driver that loses a connection asks the server, on another one, to cancel what
+// runs there, and a COMMIT that has not got far is then rolled back: where the cut
+// alone is to count, such requests are dropped, as they are where a network is cut.
 type cutter struct {
 	net.Listener
-	next atomic.Int32
-	cuts atomic.Int32
+	next    atomic.Int32
+	cuts    atomic.Int32
+	cancels atomic.Bool // they come through
 }
 
 func newCutter(t *testing.T) *cutter {
@@ -74,7 +79,7 @@ func (c *cutter) requests(client, server net.Conn, cut *atomic.Bool) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := client.Read(buf)
-		if err != nil {
+		if err != nil || isCancel(buf[:n]) && !c.cancels.Load() {
 			return
 		}
 		if bytes.Contains(buf[:n], []byte("commit\x00")) {
@@ -93,6 +98,12 @@ func (c *cutter) requests(client, server net.Conn, cut *atomic.Bool) {
 		}
 		server.Write(buf[:n])
 	}
+}
+
+// isCancel reports whether a client's message is a CancelRequest: 16 bytes, and the
+// code that stands where others have their version.
+func isCancel(message []byte) bool {
+	return len(message) == 16 && binary.BigEndian.Uint32(message[4:]) == 1234<<16|5678
 }
 
 func (c *cutter) open(t *testing.T) *metastore.Store {
@@ -181,6 +192,37 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 	}
 	if got := c.cuts.Load(); got != int32(2+2*len(steps)) {
+		t.Fatalf("%d connections were cut", got)
+	}
+}
+
+// TestCanceledCommit cuts the connection behind the COMMIT and lets the driver's request
+// to cancel it through, which may come before, in or after it: whatever became of the
+// transaction, the answer says that.
+func TestCanceledCommit(t *testing.T) {
+	t.Parallel()
+	c := newCutter(t)
+	c.cancels.Store(true)
+	s := c.open(t)
+	ctx := t.Context()
+	job, err := s.CreateJob(ctx, weir.Job{ID: weir.NewJobID(), Name: "a", Desired: weir.DesiredRunning, Status: weir.StatusCreated}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		want := weir.DesiredStopped
+		if job.Desired == want {
+			want = weir.DesiredRunning
+		}
+		c.next.Store(forward)
+		_, err := s.SetDesired(ctx, job.ID, []weir.Status{weir.StatusCreated}, weir.Wish{Desired: want})
+		now, jerr := s.Job(ctx, "a")
+		if jerr != nil || (err == nil) != (now.Desired == want) {
+			t.Fatalf("wish %s: %v, the row says %s, %v", want, err, now.Desired, jerr)
+		}
+		job = now
+	}
+	if got := c.cuts.Load(); got != 20 {
 		t.Fatalf("%d connections were cut", got)
 	}
 }
