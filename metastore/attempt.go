@@ -86,6 +86,10 @@ func endAttempt(ctx context.Context, tx *sql.Tx, j weir.Job, by string, failure 
 		return err
 	}
 	why := &weir.Failure{Reason: checkpoint.ReasonAttemptEnded, Message: fmt.Sprintf("attempt %d ended before the checkpoint was complete", j.Attempt.Number)}
+	if failure != nil {
+		why.Operator, why.Subtask, why.Worker = failure.Operator, failure.Subtask, failure.Worker
+		why.Message += ": " + failure.Message
+	}
 	return abortPending(ctx, tx, j.ID, why)
 }
 

@@ -5,13 +5,14 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"weir"
 	"weir/checkpoint"
 )
 
 const checkpointColumns = `job, id, attempt, attempt_tag, type, status, periodic, triggered_at, completed_at,
-	state_bytes, new_bytes, manifest, savepoint, commits_open, final, discarded, failure`
+	state_bytes, new_bytes, manifest, savepoint, commits_open, final, discarded, failure, committed_at, path, thinned`
 
 func scanCheckpoint(row interface{ Scan(...any) error }) (checkpoint.Record, error) {
 	return scanCheckpointAnd(row)
@@ -23,6 +24,7 @@ func scanCheckpointAnd(row interface{ Scan(...any) error }, more ...any) (checkp
 		&r.Job, &r.ID, &r.Attempt.Number, &r.Attempt.Tag, &r.Type, &r.Status, &r.Periodic,
 		(*instant)(&r.TriggeredAt), (*instant)(&r.CompletedAt), &r.StateBytes, &r.NewBytes, &r.Manifest, &r.Savepoint,
 		&r.CommitsOpen, &r.Final, &r.Discarded, doc(&r.Failure),
+		(*instant)(&r.CommittedAt), &r.Path, &r.Thinned,
 	}, more...)...)
 	return r, err
 }
@@ -62,7 +64,7 @@ func (s *Store) BeginCheckpoint(ctx context.Context, fence weir.Fence, r checkpo
 			return err
 		}
 		_, err = tx.ExecContext(ctx, insert("checkpoints", checkpointColumns), j.ID, id, fence.Attempt.Number, fence.Attempt.Tag,
-			r.Type, checkpoint.StatusPending, r.Periodic, instant(orNow(r.TriggeredAt)), nil, 0, 0, "", r.Savepoint, false, r.Final, false, nil)
+			r.Type, checkpoint.StatusPending, r.Periodic, instant(orNow(r.TriggeredAt)), nil, 0, 0, "", r.Savepoint, false, r.Final, false, nil, nil, "", false)
 		if err != nil || r.Type != checkpoint.TypeSavepoint {
 			return err
 		}
@@ -95,7 +97,7 @@ func (s *Store) CompleteCheckpoint(ctx context.Context, fence weir.Fence, r chec
 		return wrap("complete checkpoint", err)
 	}
 	return s.decide(ctx, "complete checkpoint", fence, func(ctx context.Context, tx *sql.Tx, j weir.Job) error {
-		status, err := checkpointStatus(ctx, tx, j.ID, r.ID, fence.Attempt)
+		status, triggered, err := checkpointStatus(ctx, tx, j.ID, r.ID, fence.Attempt)
 		if err != nil {
 			return err
 		}
@@ -112,9 +114,13 @@ func (s *Store) CompleteCheckpoint(ctx context.Context, fence weir.Fence, r chec
 				return err
 			}
 		}
-		_, err = tx.ExecContext(ctx, `UPDATE checkpoints SET status = 'completed', completed_at = COALESCE($1, `+now+`), state_bytes = $2, new_bytes = $3,
-			manifest = $4, commits_open = $5, final = $6, acks = $7 WHERE job = $8 AND id = $9`,
-			instant(r.CompletedAt), r.StateBytes, r.NewBytes, r.Manifest, r.CommitsOpen, r.Final, acks, j.ID, r.ID)
+		end, err := endOf(ctx, tx, r.CompletedAt, triggered)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE checkpoints SET status = 'completed', completed_at = $1, took_us = $2, state_bytes = $3, new_bytes = $4,
+			manifest = $5, commits_open = $6, final = $7, acks = $8, path = $9 WHERE job = $10 AND id = $11`,
+			instant(end.at), end.took, r.StateBytes, r.NewBytes, r.Manifest, r.CommitsOpen, r.Final, acks, r.Path, j.ID, r.ID)
 		if err != nil {
 			return err
 		}
@@ -122,18 +128,46 @@ func (s *Store) CompleteCheckpoint(ctx context.Context, fence weir.Fence, r chec
 	})
 }
 
-// checkpointStatus reads where a checkpoint of attempt stands.
-func checkpointStatus(ctx context.Context, tx *sql.Tx, job weir.JobID, id weir.CheckpointID, attempt weir.AttemptID) (checkpoint.Status, error) {
+// checkpointStatus reads where a checkpoint of attempt stands, and when it was triggered.
+func checkpointStatus(ctx context.Context, tx *sql.Tx, job weir.JobID, id weir.CheckpointID, attempt weir.AttemptID) (checkpoint.Status, time.Time, error) {
 	var status checkpoint.Status
 	var of weir.AttemptID
-	err := tx.QueryRowContext(ctx, `SELECT status, attempt, attempt_tag FROM checkpoints WHERE job = $1 AND id = $2`, job, id).Scan(&status, &of.Number, &of.Tag)
+	var triggered time.Time
+	err := tx.QueryRowContext(ctx, `SELECT status, attempt, attempt_tag, triggered_at FROM checkpoints WHERE job = $1 AND id = $2`, job, id).
+		Scan(&status, &of.Number, &of.Tag, (*instant)(&triggered))
 	if err != nil {
-		return "", orNotFound(err, "checkpoint %d of job %s", id, job)
+		return "", triggered, orNotFound(err, "checkpoint %d of job %s", id, job)
 	}
 	if attempt != (weir.AttemptID{}) && of != attempt {
-		return "", conflict("checkpoint %d belongs to attempt %v, not to %v", id, of, attempt)
+		return "", triggered, conflict("checkpoint %d belongs to attempt %v, not to %v", id, of, attempt)
 	}
-	return status, nil
+	return status, triggered, nil
+}
+
+// An ending is when a checkpoint ended and how many microseconds it took.
+type ending struct {
+	at   time.Time
+	took int64
+}
+
+// endOf is the ending of a checkpoint at a time, by the database's clock where at is zero.
+func endOf(ctx context.Context, tx *sql.Tx, at, triggered time.Time) (ending, error) {
+	if at.IsZero() {
+		var err error
+		if at, err = clock(ctx, tx); err != nil {
+			return ending{}, err
+		}
+	}
+	at = at.Truncate(time.Microsecond)
+	return ending{at, max(at.Sub(triggered).Microseconds(), 0)}, nil
+}
+
+// reason is that of a failure, if there is one.
+func reason(f *weir.Failure) string {
+	if f == nil {
+		return ""
+	}
+	return f.Reason
 }
 
 // AbortCheckpoint ends a pending checkpoint as r.Status (failed or aborted) with
@@ -149,14 +183,19 @@ func (s *Store) AbortCheckpoint(ctx context.Context, fence weir.Fence, r checkpo
 	}
 	var status checkpoint.Status
 	err = s.decide(ctx, "abort checkpoint", fence, func(ctx context.Context, tx *sql.Tx, j weir.Job) (err error) {
-		status, err = checkpointStatus(ctx, tx, j.ID, r.ID, weir.AttemptID{})
+		var triggered time.Time
+		status, triggered, err = checkpointStatus(ctx, tx, j.ID, r.ID, weir.AttemptID{})
 		if err != nil || status != checkpoint.StatusPending {
 			return err
 		}
 		status = r.Status
-		_, err = tx.ExecContext(ctx, `UPDATE checkpoints SET status = $1, completed_at = COALESCE($2, `+now+`), failure = $3, acks = $4,
-			state_bytes = $5, new_bytes = $6 WHERE job = $7 AND id = $8`,
-			r.Status, instant(r.CompletedAt), doc(&r.Failure), acks, r.StateBytes, r.NewBytes, j.ID, r.ID)
+		end, err := endOf(ctx, tx, r.CompletedAt, triggered)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE checkpoints SET status = $1, completed_at = $2, took_us = $3, failure = $4, reason = $5, acks = $6,
+			state_bytes = $7, new_bytes = $8, path = $9 WHERE job = $10 AND id = $11`,
+			r.Status, instant(end.at), end.took, doc(&r.Failure), reason(r.Failure), acks, r.StateBytes, r.NewBytes, r.Path, j.ID, r.ID)
 		if err != nil {
 			return err
 		}
@@ -167,9 +206,20 @@ func (s *Store) AbortCheckpoint(ctx context.Context, fence weir.Fence, r checkpo
 
 // abortPending aborts all pending checkpoints of a job.
 func abortPending(ctx context.Context, tx *sql.Tx, job weir.JobID, why *weir.Failure) error {
-	for _, table := range []string{"checkpoints", "savepoints"} {
-		_, err := tx.ExecContext(ctx, `UPDATE `+table+` SET status = 'aborted', completed_at = `+now+`, failure = $1
-			WHERE job = $2 AND status = 'pending'`, doc(&why), job)
+	pending, err := list(ctx, tx, "list pending", scanPending, `SELECT id, triggered_at FROM checkpoints WHERE job = $1 AND status = 'pending'`, job)
+	if err != nil {
+		return err
+	}
+	for _, p := range pending {
+		end, err := endOf(ctx, tx, time.Time{}, p.TriggeredAt)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE checkpoints SET status = 'aborted', completed_at = $1, took_us = $2, failure = $3, reason = $4 WHERE job = $5 AND id = $6`,
+			instant(end.at), end.took, doc(&why), reason(why), job, p.ID)
+		if err == nil {
+			err = endSavepoint(ctx, tx, job, p.ID)
+		}
 		if err != nil {
 			return err
 		}
@@ -177,14 +227,35 @@ func abortPending(ctx context.Context, tx *sql.Tx, job weir.JobID, why *weir.Fai
 	return nil
 }
 
-// CloseCommits records that every sink has confirmed the checkpoint's segments.
-func (s *Store) CloseCommits(ctx context.Context, fence weir.Fence, id weir.CheckpointID, _ []checkpoint.CommitTime) error {
+func scanPending(row interface{ Scan(...any) error }) (checkpoint.Record, error) {
+	var r checkpoint.Record
+	err := row.Scan(&r.ID, (*instant)(&r.TriggeredAt))
+	return r, err
+}
+
+// CloseCommits records that every sink has confirmed the checkpoint's segments, and
+// how long each took; took may be nil. Doing it again is no error.
+func (s *Store) CloseCommits(ctx context.Context, fence weir.Fence, id weir.CheckpointID, took []checkpoint.CommitTime) error {
 	return s.decide(ctx, "close commits", fence, func(ctx context.Context, tx *sql.Tx, j weir.Job) error {
-		_, err := checkpointStatus(ctx, tx, j.ID, id, weir.AttemptID{})
+		r, err := scanDetailed(tx.QueryRowContext(ctx, `SELECT `+checkpointColumns+`, acks FROM checkpoints WHERE job = $1 AND id = $2`, j.ID, id))
+		if err != nil {
+			return orNotFound(err, "checkpoint %d of job %s", id, j.ID)
+		}
+		if !r.CommitsOpen {
+			return nil
+		}
+		for _, t := range took {
+			for i := range r.Acks {
+				if r.Acks[i].Task == t.Task {
+					r.Acks[i].Timing.CommitMS = t.MS
+				}
+			}
+		}
+		acks, err := acksText(r.Acks)
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `UPDATE checkpoints SET commits_open = $1 WHERE job = $2 AND id = $3`, false, j.ID, id)
+		_, err = tx.ExecContext(ctx, `UPDATE checkpoints SET commits_open = $1, committed_at = `+now+`, acks = $2 WHERE job = $3 AND id = $4`, false, acks, j.ID, id)
 		return err
 	})
 }
@@ -197,29 +268,4 @@ func (s *Store) Checkpoint(ctx context.Context, fence weir.Fence, id weir.Checkp
 		return orNotFound(err, "checkpoint %d of job %s", id, j.ID)
 	})
 	return r, err
-}
-
-// Checkpoints lists a job's checkpoints and savepoints, newest first, with ids below
-// before (0: from the newest), by status when any is given; without acks.
-func (s *Store) Checkpoints(ctx context.Context, job weir.JobID, before weir.CheckpointID, status []checkpoint.Status, limit int) ([]checkpoint.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.opt.Timeout)
-	defer cancel()
-	var w where
-	w.add("job = ?", job)
-	if before > 0 {
-		w.add("id < ?", before)
-	}
-	if len(status) > 0 {
-		w.in("status", anys(status))
-	}
-	query := `SELECT ` + checkpointColumns + ` FROM checkpoints` + w.String() + ` ORDER BY id DESC` + w.limit(limit)
-	return list(ctx, s.read, "list checkpoints", scanCheckpoint, query, w.args...)
-}
-
-// CheckpointByID reads one with its per-subtask detail.
-func (s *Store) CheckpointByID(ctx context.Context, job weir.JobID, id weir.CheckpointID) (checkpoint.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.opt.Timeout)
-	defer cancel()
-	r, err := scanDetailed(s.read.QueryRowContext(ctx, `SELECT `+checkpointColumns+`, acks FROM checkpoints WHERE job = $1 AND id = $2`, job, id))
-	return r, wrap("read checkpoint", orNotFound(err, "checkpoint %d of job %s", id, job))
 }

@@ -202,7 +202,7 @@ func (m *model) check(t *rapid.T) {
 	if diff := cmp.Diff(m.job, job); diff != "" {
 		t.Fatalf("job: -want +got:\n%s", diff)
 	}
-	records, err := m.s.Checkpoints(t.Context(), m.job.ID, 0, nil, 0)
+	records, err := m.s.Checkpoints(t.Context(), m.job.ID, checkpoint.Filter{})
 	if err != nil || len(records) != len(m.status) {
 		t.Fatalf("%d checkpoints, want %d: %v", len(records), len(m.status), err)
 	}

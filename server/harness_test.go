@@ -36,8 +36,9 @@ import (
 // a metastore; what workers would answer is set by the test.
 type fake struct {
 	*job.Service
-	trigger func(ctx context.Context, name string, savepoint bool, wait time.Duration) (checkpoint.Record, error)
+	trigger func(ctx context.Context, name string, savepoint bool, wait time.Duration) (job.Triggered, error)
 	cancel  func(id weir.CheckpointID) (checkpoint.Record, error)
+	far     func(id weir.CheckpointID) (job.Progress, error)
 	results func(q job.ResultQuery) (*job.ResultPage, error)
 	changes func(ctx context.Context, cursor string) (*job.ChangePage, error)
 	rejects func(limit int, cursor string) (*job.RejectPage, error)
@@ -45,14 +46,14 @@ type fake struct {
 	rates   job.Rates
 }
 
-func (f *fake) TriggerCheckpoint(ctx context.Context, idOrName string, wait time.Duration) (checkpoint.Record, error) {
+func (f *fake) TriggerCheckpoint(ctx context.Context, idOrName string, wait time.Duration) (job.Triggered, error) {
 	if f.trigger == nil {
 		return f.Service.TriggerCheckpoint(ctx, idOrName, wait)
 	}
 	return f.trigger(ctx, "", false, wait)
 }
 
-func (f *fake) TriggerSavepoint(ctx context.Context, idOrName, name string, wait time.Duration) (checkpoint.Record, error) {
+func (f *fake) TriggerSavepoint(ctx context.Context, idOrName, name string, wait time.Duration) (job.Triggered, error) {
 	if f.trigger == nil {
 		return f.Service.TriggerSavepoint(ctx, idOrName, name, wait)
 	}
@@ -64,6 +65,13 @@ func (f *fake) CancelCheckpoint(ctx context.Context, idOrName string, id weir.Ch
 		return f.Service.CancelCheckpoint(ctx, idOrName, id)
 	}
 	return f.cancel(id)
+}
+
+func (f *fake) CheckpointProgress(ctx context.Context, j weir.JobID, id weir.CheckpointID) (job.Progress, error) {
+	if f.far == nil {
+		return f.Service.CheckpointProgress(ctx, j, id)
+	}
+	return f.far(id)
 }
 
 func (f *fake) Results(ctx context.Context, idOrName string, q job.ResultQuery) (*job.ResultPage, error) {

@@ -142,7 +142,7 @@ func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 	if rates, err := s.deps.Service.Rates(ctx, string(j.ID)); err == nil {
 		v.RowsIn, v.RowsOut, v.RowsRejected = rates.RowsIn, rates.RowsOut, rates.RowsRejected
 	}
-	last, err := s.deps.History.Checkpoints(ctx, j.ID, 0, []checkpoint.Status{checkpoint.StatusCompleted}, 1)
+	last, err := s.deps.History.Checkpoints(ctx, j.ID, checkpoint.Filter{Status: []checkpoint.Status{checkpoint.StatusCompleted}, Limit: 1})
 	if err == nil && len(last) > 0 {
 		cp := viewCheckpoint(last[0])
 		v.LastCheckpoint = &cp

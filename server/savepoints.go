@@ -17,16 +17,16 @@ type SavepointRequest struct {
 
 // A Savepoint is a snapshot that its user owns; it outlives its job.
 type Savepoint struct {
-	Name        string     `json:"name"`
-	Job         string     `json:"job"` // id of the job that took it
-	JobName     string     `json:"job_name"`
-	Checkpoint  int64      `json:"checkpoint"` // its number among the job's checkpoints
-	Status      string     `json:"status" enums:"pending,completed,failed,aborted"`
-	StateBytes  int64      `json:"state_bytes"`
-	TriggeredAt time.Time  `json:"triggered_at"`
-	CompletedAt *time.Time `json:"completed_at,omitempty"`
-	Manifest    string     `json:"manifest,omitempty"` // key in object storage
-	Failure     *Failure   `json:"failure,omitempty"`
+	Name        string             `json:"name"`
+	Job         string             `json:"job"` // id of the job that took it
+	JobName     string             `json:"job_name"`
+	Checkpoint  int64              `json:"checkpoint"` // its number among the job's checkpoints
+	Status      string             `json:"status" enums:"pending,completed,failed,aborted"`
+	StateBytes  int64              `json:"state_bytes"`
+	TriggeredAt time.Time          `json:"triggered_at"`
+	CompletedAt *time.Time         `json:"completed_at,omitempty"`
+	Manifest    string             `json:"manifest,omitempty"` // key in object storage
+	Failure     *CheckpointFailure `json:"failure,omitempty"`
 } // @name Savepoint
 
 // A SavepointList lists savepoints, newest first.
@@ -37,22 +37,22 @@ type SavepointList struct {
 func viewSavepoint(p checkpoint.Savepoint) Savepoint {
 	return Savepoint{
 		Name: p.Name, Job: string(p.Job), JobName: p.JobName, Checkpoint: int64(p.Checkpoint), Status: string(p.Status), StateBytes: p.StateBytes,
-		TriggeredAt: p.TriggeredAt.UTC(), CompletedAt: optional(p.CompletedAt), Manifest: p.Manifest, Failure: viewFailure(p.Failure),
+		TriggeredAt: p.TriggeredAt.UTC(), CompletedAt: optional(p.CompletedAt), Manifest: p.Manifest, Failure: viewCheckpointFailure(p.Failure),
 	}
 }
 
 // triggerSavepoint takes a savepoint.
 //
 //	@Summary		Take a savepoint
-//	@Description	As a checkpoint; the answer's savepoint is its name.
+//	@Description	As a checkpoint; the answer's savepoint is its name. Savepoints run beside checkpoints, one after the other: request is started or queued.
 //	@Tags			savepoints
 //	@Accept			json
 //	@Produce		json
 //	@Param			job			path		string				true	"id or name"
 //	@Param			wait		query		string				false	"how long to wait for its end, such as 30s"
 //	@Param			savepoint	body		SavepointRequest	false	"options"
-//	@Success		200			{object}	Checkpoint
-//	@Success		202			{object}	Checkpoint
+//	@Success		200			{object}	TriggeredCheckpoint
+//	@Success		202			{object}	TriggeredCheckpoint
 //	@Header			202			{string}	Location	"the savepoint"
 //	@Router			/v1/jobs/{job}/savepoints [post]
 func (s *Server) triggerSavepoint(c echo.Context) error {
@@ -62,8 +62,8 @@ func (s *Server) triggerSavepoint(c echo.Context) error {
 	if err := s.decode(c, q, &req); err != nil {
 		return err
 	}
-	r, err := s.deps.Service.TriggerSavepoint(c.Request().Context(), param(c, "job"), req.Name, wait)
-	return answerTrigger(c, r, err)
+	t, err := s.deps.Service.TriggerSavepoint(c.Request().Context(), param(c, "job"), req.Name, wait)
+	return answerTrigger(c, t, err)
 }
 
 // listSavepoints lists all savepoints.

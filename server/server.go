@@ -52,15 +52,17 @@ type Reads interface {
 
 // Snapshots is what users ask of checkpoints and savepoints.
 type Snapshots interface {
-	TriggerCheckpoint(ctx context.Context, idOrName string, wait time.Duration) (checkpoint.Record, error)
-	TriggerSavepoint(ctx context.Context, idOrName, name string, wait time.Duration) (checkpoint.Record, error)
+	TriggerCheckpoint(ctx context.Context, idOrName string, wait time.Duration) (job.Triggered, error)
+	TriggerSavepoint(ctx context.Context, idOrName, name string, wait time.Duration) (job.Triggered, error)
 	CancelCheckpoint(ctx context.Context, idOrName string, id weir.CheckpointID) (checkpoint.Record, error)
+	CheckpointProgress(ctx context.Context, id weir.JobID, checkpoint weir.CheckpointID) (job.Progress, error)
 	DeleteSavepoint(ctx context.Context, name string) error
 }
 
 // History is the part of the metastore that is shown as it is.
 type History interface {
-	Checkpoints(ctx context.Context, job weir.JobID, before weir.CheckpointID, status []checkpoint.Status, limit int) ([]checkpoint.Record, error)
+	Checkpoints(ctx context.Context, job weir.JobID, f checkpoint.Filter) ([]checkpoint.Record, error)
+	CheckpointSummary(ctx context.Context, job weir.JobID, f checkpoint.Filter) (checkpoint.Summary, error)
 	CheckpointByID(ctx context.Context, job weir.JobID, id weir.CheckpointID) (checkpoint.Record, error)
 	Savepoints(ctx context.Context) ([]checkpoint.Savepoint, error)
 	Savepoint(ctx context.Context, name string) (checkpoint.Savepoint, error)

@@ -60,7 +60,7 @@ func TestTriggers(t *testing.T) {
 	a := newAPI(t)
 	id := a.newJob(t, "a").ID
 	var waited time.Duration
-	a.fake.trigger = func(_ context.Context, name string, savepoint bool, wait time.Duration) (checkpoint.Record, error) {
+	a.fake.trigger = func(_ context.Context, name string, savepoint bool, wait time.Duration) (job.Triggered, error) {
 		waited = wait
 		r := checkpoint.Record{Job: weir.JobID(id), ID: 4, Type: checkpoint.TypeCheckpoint, Status: checkpoint.StatusPending, TriggeredAt: when}
 		if savepoint {
@@ -70,7 +70,7 @@ func TestTriggers(t *testing.T) {
 			r.Status, r.CompletedAt = checkpoint.StatusFailed, when.Add(time.Second)
 			r.Failure = &weir.Failure{Reason: checkpoint.ReasonTimeout, Message: "late"}
 		}
-		return r, nil
+		return job.Triggered{Record: r, Turn: checkpoint.TurnQueued}, nil
 	}
 	for path, want := range map[string]struct {
 		status   int

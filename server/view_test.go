@@ -51,20 +51,3 @@ func TestQuoteNumbersKeepsEverythingElse(t *testing.T) {
 		}
 	})
 }
-
-func TestDistribution(t *testing.T) {
-	t.Parallel()
-	if got := distribution(nil); got != (Distribution{}) {
-		t.Errorf("of nothing: %+v", got)
-	}
-	var values []float64
-	for i := range 1000 {
-		values = append(values, float64(1000-i))
-	}
-	if got, want := distribution(values), (Distribution{Min: 1, Avg: 500.5, Max: 1000, P50: 500, P90: 900, P99: 990, P999: 999}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got, want := distribution([]float64{7}), (Distribution{7, 7, 7, 7, 7, 7, 7}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}

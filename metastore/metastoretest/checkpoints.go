@@ -57,12 +57,12 @@ func checkpointLife(t *testing.T, s suite) {
 		Snapshot: &checkpoint.TaskSnapshot{Operators: []checkpoint.OperatorSnapshot{{Operator: "x", List: []json.RawMessage{[]byte(`1`)}}}},
 		Timing:   checkpoint.Timing{StartDelayMS: 1.5, AlignmentMS: 2, CutMS: 0.25, UploadMS: 12, NewBytes: 5, TotalBytes: 9},
 	}
-	done := checkpoint.Record{ID: id, CompletedAt: day.Add(time.Second), StateBytes: 9, NewBytes: 5, Manifest: "j/1/manifest", CommitsOpen: true, Final: true, Acks: []checkpoint.Ack{ack}}
+	done := checkpoint.Record{ID: id, CompletedAt: day.Add(time.Second), StateBytes: 9, NewBytes: 5, Manifest: "j/1/manifest", CommitsOpen: true, Final: true, Acks: []checkpoint.Ack{ack}, Path: "agg subtask 2 was last"}
 	ok(t, s.CompleteCheckpoint(t.Context(), f, done, true))
 	ok(t, s.CompleteCheckpoint(t.Context(), f, done, true)) // twice is once
 	ack.Snapshot = nil
 	want.Status, want.CompletedAt, want.StateBytes, want.NewBytes, want.Manifest = checkpoint.StatusCompleted, day.Add(time.Second), 9, 5, "j/1/manifest"
-	want.CommitsOpen, want.Acks = true, []checkpoint.Ack{ack}
+	want.CommitsOpen, want.Acks, want.Path = true, []checkpoint.Ack{ack}, "agg subtask 2 was last"
 	got, err = s.CheckpointByID(t.Context(), j.ID, id)
 	ok(t, err)
 	equal(t, got, want)
@@ -123,7 +123,7 @@ func checkpointPages(t *testing.T, s suite) {
 	ok(t, err)
 	page := func(before weir.CheckpointID, status []checkpoint.Status, limit int) (ids []weir.CheckpointID) {
 		t.Helper()
-		list, err := s.Checkpoints(t.Context(), j.ID, before, status, limit)
+		list, err := s.Checkpoints(t.Context(), j.ID, checkpoint.Filter{Before: before, Status: status, Limit: limit})
 		ok(t, err)
 		for _, r := range list {
 			ids = append(ids, r.ID)
@@ -157,11 +157,28 @@ func (s suite) openCommits(t testing.TB, f weir.Fence) weir.CheckpointID {
 
 func checkpointCommits(t *testing.T, s suite) {
 	j, f := s.running(t, "a")
-	id := s.openCommits(t, f)
-	ok(t, s.CloseCommits(t.Context(), f, id, nil))
-	ok(t, s.CloseCommits(t.Context(), f, id, nil))
+	id, err := s.BeginCheckpoint(t.Context(), f, checkpoint.Record{Type: checkpoint.TypeCheckpoint})
+	ok(t, err)
+	acks := []checkpoint.Ack{{Task: weir.TaskID{Chain: 0}}, {Task: weir.TaskID{Chain: 1, Subtask: 1}, Timing: checkpoint.Timing{CutMS: 2}}}
+	ok(t, s.CompleteCheckpoint(t.Context(), f, checkpoint.Record{ID: id, Manifest: "m", CommitsOpen: true, Acks: acks}, true))
+	ok(t, s.CloseCommits(t.Context(), f, id, []checkpoint.CommitTime{{Task: weir.TaskID{Chain: 1, Subtask: 1}, MS: 12.5}, {Task: weir.TaskID{Chain: 7}, MS: 1}}))
 	r, err := s.CheckpointByID(t.Context(), j.ID, id)
 	ok(t, err)
 	equal(t, r.CommitsOpen, false)
+	acks[1].Timing.CommitMS = 12.5
+	equal(t, r.Acks, acks)
+	if r.CommittedAt.Before(r.CompletedAt) {
+		t.Fatalf("committed at %v, completed at %v", r.CommittedAt, r.CompletedAt)
+	}
+	ok(t, s.CloseCommits(t.Context(), f, id, nil)) // twice is once
+	again, err := s.CheckpointByID(t.Context(), j.ID, id)
+	ok(t, err)
+	equal(t, again, r)
 	fails(t, s.CloseCommits(t.Context(), f, 99, nil), weir.ErrNotFound)
+
+	id = s.checkpoint(t, f, true) // nothing to commit
+	ok(t, s.CloseCommits(t.Context(), f, id, nil))
+	r, err = s.CheckpointByID(t.Context(), j.ID, id)
+	ok(t, err)
+	equal(t, r.CommittedAt, time.Time{})
 }

@@ -25,6 +25,7 @@ type Store interface {
 	job.History
 	job.Tables
 	checkpoint.Store
+	CheckpointSummary(ctx context.Context, job weir.JobID, f checkpoint.Filter) (checkpoint.Summary, error)
 	NewestEvents(ctx context.Context, job weir.JobID, before int64, limit int) ([]weir.Event, error)
 	Pin(ctx context.Context, ref weir.SnapshotRef, holder string, ttl time.Duration) error
 	Unpin(ctx context.Context, ref weir.SnapshotRef, holder string) error
@@ -32,7 +33,7 @@ type Store interface {
 
 // Run runs the suite; open returns an empty store for each test.
 func Run(t *testing.T, open func(t *testing.T) Store) {
-	for _, group := range []map[string]func(*testing.T, suite){jobTests, attemptTests, checkpointTests, savepointTests, retentionTests, catalogTests, raceTests} {
+	for _, group := range []map[string]func(*testing.T, suite){jobTests, attemptTests, checkpointTests, savepointTests, retentionTests, historyTests, catalogTests, raceTests} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

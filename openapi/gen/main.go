@@ -19,6 +19,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi2"
 	"github.com/getkin/kin-openapi/openapi2conv"
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"weir/checkpoint"
 )
 
 const target = "openapi/openapi.json"
@@ -108,7 +110,23 @@ func convert(swagger []byte) (*openapi3.T, error) {
 	}
 	freeForm(doc)
 	moments(doc)
+	reasons(doc)
 	return doc, nil
+}
+
+// reasons gives the closed list of why a checkpoint fails, which is the code's, and the
+// statuses to the filters of its history.
+func reasons(doc *openapi3.T) {
+	var all []any
+	for _, reason := range checkpoint.Reasons() {
+		all = append(all, reason)
+	}
+	doc.Components.Schemas["CheckpointFailure"].Value.Properties["reason"].Value.Enum = all
+	for _, route := range []string{"/v1/jobs/{job}/checkpoints", "/v1/jobs/{job}/checkpoints/summary"} {
+		of := doc.Paths.Value(route).Get.Parameters
+		of.GetByInAndName("query", "reason").Schema.Value.Items.Value.Enum = all
+		of.GetByInAndName("query", "status").Schema.Value.Items.Value.Enum = doc.Components.Schemas["Checkpoint"].Value.Properties["status"].Value.Enum
+	}
 }
 
 // operationID names an operation by its method and path: getV1JobsJob.

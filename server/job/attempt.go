@@ -26,6 +26,7 @@ type restore struct {
 // A coordination is the coordinator of the attempt's checkpoints at work.
 type coordination struct {
 	runner *checkpoint.Runner
+	tasks  *tasks
 	doneC  chan struct{} // closed when it has ended
 }
 
@@ -148,10 +149,11 @@ func (d *driver) coordinate(ctx context.Context) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.mu.restore
-	run := &coordination{doneC: make(chan struct{}), runner: checkpoint.NewRunner(checkpoint.Config{
+	reached := &tasks{d, j.Attempt, d.mu.placed}
+	run := &coordination{doneC: make(chan struct{}), tasks: reached, runner: checkpoint.NewRunner(checkpoint.Config{
 		Fence: d.fence(), Graph: d.graph, Parallelism: j.Parallelism, Options: d.options,
 		Base: r.ref, LastID: j.LastCheckpoint, OpenCommits: r.open,
-		Store: d.s.deps.Checkpoints, Blobs: d.s.deps.Blobs, Tasks: &tasks{d, j.Attempt, d.mu.placed},
+		Store: d.s.deps.Checkpoints, Blobs: d.s.deps.Blobs, Tasks: reached,
 		Now: d.s.now, Logger: d.s.deps.Logger, OnEvent: d.record,
 	})}
 	d.mu.run = run
@@ -340,6 +342,9 @@ func (t *tasks) Progress(ctx context.Context, id weir.CheckpointID) ([]checkpoin
 		defer mu.Unlock()
 		if err != nil {
 			silent = append(silent, fmt.Errorf("worker %s did not answer: %w", w, err))
+		}
+		for i := range m.Tasks {
+			m.Tasks[i].Worker = w
 		}
 		all = append(all, m.Tasks...)
 		return nil

@@ -155,7 +155,7 @@ func (s *Service) newestCommitted(ctx context.Context, j weir.Job) (weir.Checkpo
 		newest = j.Base.Checkpoint
 	}
 	for before := weir.CheckpointID(0); ; {
-		page, err := s.deps.Store.Checkpoints(ctx, j.ID, before, []checkpoint.Status{checkpoint.StatusCompleted}, 100)
+		page, err := s.deps.Store.Checkpoints(ctx, j.ID, checkpoint.Filter{Before: before, Status: []checkpoint.Status{checkpoint.StatusCompleted}, Limit: 100})
 		if err != nil {
 			return 0, err
 		}

@@ -405,7 +405,7 @@ func TestTriggerAtOtherServer(t *testing.T) {
 	c.Await(s1, "counts", weir.StatusRunning)
 	s2 := c.Server("s2")
 	ctx := context.Background()
-	var r checkpoint.Record
+	var r job.Triggered
 	c.Until("the holder is known", func(ctx context.Context) bool {
 		var err error
 		r, err = s2.TriggerCheckpoint(ctx, "counts", 10*time.Second)
@@ -443,12 +443,18 @@ func TestCancelCheckpoint(t *testing.T) {
 	})
 	lost := func(kind string) bool { return kind == deploy.KindTrigger }
 	c.Lose.Store(&lost)
-	var pending checkpoint.Record
+	var pending job.Triggered
 	c.Until("one cannot end", func(ctx context.Context) bool {
 		var err error
 		pending, err = s1.TriggerSavepoint(ctx, "counts", "hangs", 0)
 		return err == nil && pending.Status == checkpoint.StatusPending
 	})
+	for _, s := range []*job.Service{s2, s1} {
+		p, err := s.CheckpointProgress(ctx, pending.Job, pending.ID)
+		if err != nil || p.Unknown != "" || len(p.Tasks) == 0 || p.Tasks[0].Stage != checkpoint.StageWaiting || p.Tasks[0].Worker != "w1" {
+			t.Errorf("how far it is: %+v, %v", p, err)
+		}
+	}
 	for _, s := range []*job.Service{s2, s1} {
 		r, err := s.CancelCheckpoint(ctx, "counts", pending.ID)
 		switch {

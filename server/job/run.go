@@ -70,6 +70,8 @@ type Options struct {
 	// Alone: no other server can live on this metastore, so that a lease that is still
 	// held is that of a server that died: it need not expire.
 	Alone bool
+	// History says how long the history of checkpoints is kept; zero: for ever.
+	History checkpoint.Thinning
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -243,6 +245,7 @@ func (s *Service) hold(ctx context.Context, holding *sync.Mutex, term int64) err
 	defer holding.Unlock()
 	s.deps.Logger.Info("lease gained", "server", s.id, "term", term)
 	var g errgroup.Group
+	g.Go(func() error { s.thin(ctx); return nil })
 	ticker := time.NewTicker(s.opts.Poll)
 	defer ticker.Stop()
 	for ctx.Err() == nil {

@@ -87,15 +87,21 @@ func (s *Service) Delete(ctx context.Context, idOrName string, abandonOutput boo
 	return s.delete(ctx, idOrName, abandonOutput)
 }
 
+// A Triggered is a checkpoint or savepoint that a user asked for, as far as it came.
+type Triggered struct {
+	checkpoint.Record
+	Turn checkpoint.Turn // how the request came to it
+}
+
 // TriggerCheckpoint begins a checkpoint now. With wait it also waits, at most that
 // long, for the job to run and for the checkpoint to end; the record says how far it
 // came. Without, a job that does not run is weir.ErrConflict.
-func (s *Service) TriggerCheckpoint(ctx context.Context, idOrName string, wait time.Duration) (checkpoint.Record, error) {
+func (s *Service) TriggerCheckpoint(ctx context.Context, idOrName string, wait time.Duration) (Triggered, error) {
 	return s.trigger(ctx, idOrName, triggerRequest{Wait: wait})
 }
 
 // TriggerSavepoint is TriggerCheckpoint for a savepoint; an empty name is made up.
-func (s *Service) TriggerSavepoint(ctx context.Context, idOrName, name string, wait time.Duration) (checkpoint.Record, error) {
+func (s *Service) TriggerSavepoint(ctx context.Context, idOrName, name string, wait time.Duration) (Triggered, error) {
 	return s.trigger(ctx, idOrName, triggerRequest{Savepoint: true, Name: name, Wait: wait})
 }
 
@@ -103,6 +109,11 @@ func (s *Service) TriggerSavepoint(ctx context.Context, idOrName, name string, w
 // aborted unless it takes long; one that is not pending is weir.ErrConflict.
 func (s *Service) CancelCheckpoint(ctx context.Context, idOrName string, id weir.CheckpointID) (checkpoint.Record, error) {
 	return s.cancelCheckpoint(ctx, idOrName, id)
+}
+
+// CheckpointProgress asks the tasks of a job how far they are with a pending checkpoint.
+func (s *Service) CheckpointProgress(ctx context.Context, job weir.JobID, id weir.CheckpointID) (Progress, error) {
+	return s.progress(ctx, job, id)
 }
 
 // Workers lists the workers heard of, by id.

@@ -73,9 +73,9 @@ type Events interface {
 // History is the part of the metastore that the API reads checkpoints and
 // savepoints from.
 type History interface {
-	// Checkpoints lists a job's checkpoints and savepoints, newest first, with ids
-	// below before (0: from the newest), by status when any is given.
-	Checkpoints(ctx context.Context, job weir.JobID, before weir.CheckpointID, status []checkpoint.Status, limit int) ([]checkpoint.Record, error)
+	// Checkpoints lists a job's checkpoints and savepoints, newest first, those that f
+	// lets through.
+	Checkpoints(ctx context.Context, job weir.JobID, f checkpoint.Filter) ([]checkpoint.Record, error)
 	// CheckpointByID reads one with its per-subtask detail.
 	CheckpointByID(ctx context.Context, job weir.JobID, id weir.CheckpointID) (checkpoint.Record, error)
 	// Savepoints lists savepoints, newest first.
@@ -85,6 +85,10 @@ type History interface {
 	// DeleteSavepoint forgets a savepoint that nothing is based on (weir.ErrConflict
 	// otherwise) and returns it, so that its objects can be deleted.
 	DeleteSavepoint(ctx context.Context, name string) (checkpoint.Savepoint, error)
+	// ThinHistory takes the detail from checkpoints that ended long ago and forgets those
+	// that ended longer ago, by the database's clock, one batch of each; never what can
+	// still be restored.
+	ThinHistory(ctx context.Context, keep checkpoint.Thinning) (checkpoint.Thinned, error)
 }
 
 // Tables is the part of the metastore that keeps the catalog.

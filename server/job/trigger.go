@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -41,27 +40,27 @@ type triggered struct {
 // wait himself.
 const triggerWithin = 10 * time.Second
 
-func (s *Service) trigger(ctx context.Context, idOrName string, req triggerRequest) (checkpoint.Record, error) {
+func (s *Service) trigger(ctx context.Context, idOrName string, req triggerRequest) (Triggered, error) {
 	what := "checkpointed"
 	if req.Savepoint {
 		what = "given a savepoint"
 		if req.Name != "" && !validName(req.Name) {
-			return checkpoint.Record{}, fmt.Errorf("%w: savepoint name %q: names match [a-z0-9][a-z0-9_-]{0,62}", weir.ErrInvalid, req.Name)
+			return Triggered{}, fmt.Errorf("%w: savepoint name %q: names match [a-z0-9][a-z0-9_-]{0,62}", weir.ErrInvalid, req.Name)
 		}
 	}
 	j, err := s.Get(ctx, idOrName)
 	if err != nil {
-		return checkpoint.Record{}, err
+		return Triggered{}, err
 	}
 	until := s.now().Add(max(req.Wait, 0))
 	if j, err = s.awaitRunning(ctx, j, what, req.Wait); err != nil {
-		return checkpoint.Record{}, err
+		return Triggered{}, err
 	}
 	if req.Savepoint {
 		if req.Name == "" {
 			req.Name = s.savepointName(j)
 		} else if err := s.checkSavepointName(ctx, req.Name); err != nil {
-			return checkpoint.Record{}, err
+			return Triggered{}, err
 		}
 	}
 	req.Header, req.Job = deploy.Head(), j.ID
@@ -72,9 +71,10 @@ func (s *Service) trigger(ctx context.Context, idOrName string, req triggerReque
 		err = refuse(j, what, "the checkpoint under way has not ended yet: try again later, or ask with a longer wait")
 	}
 	if err != nil {
-		return checkpoint.Record{}, err
+		return Triggered{}, err
 	}
-	return s.awaitEnd(ctx, j.ID, t.Checkpoint, until)
+	r, err := s.awaitEnd(ctx, j.ID, t.Checkpoint, until)
+	return Triggered{r, t.Turn}, err
 }
 
 // awaitRunning waits, at most for wait, until a job may be checkpointed.
@@ -143,48 +143,98 @@ func (s *Service) cancelCheckpoint(ctx context.Context, idOrName string, id weir
 // triggerAtHolder begins or cancels a checkpoint where the job's coordinator is: here, or at the
 // server that holds the lease.
 func (s *Service) triggerAtHolder(ctx context.Context, req triggerRequest) (triggered, error) {
-	s.mu.Lock()
-	d, holder, loaded := s.mu.jobs[req.Job], s.mu.holder, s.mu.loaded
-	s.mu.Unlock()
-	switch {
-	case d != nil:
-		return d.trigger(ctx, req)
-	case loaded || holder == s.id:
-		return triggered{}, fmt.Errorf("%w: job %s does not run just now: try again", weir.ErrConflict, req.Job)
-	case holder == "":
-		return triggered{}, fmt.Errorf("%w: no server holds the lease yet: try again", ErrUnavailable)
-	}
-	body, err := s.ask(ctx, serverName(holder), req.kind(), req)
-	if err != nil && ctx.Err() == nil && !deploy.Refused(err) {
-		return triggered{}, fmt.Errorf("%w: the server that holds the lease does not answer: try again once another one has taken over", ErrUnavailable)
-	}
+	d, holder, err := s.holderOf(req.Job)
 	if err != nil {
-		return triggered{}, fmt.Errorf("%s at server %s, which holds the lease: %w", req.kind(), holder, err)
+		return triggered{}, err
+	}
+	if d != nil {
+		return d.trigger(ctx, req)
+	}
+	body, err := s.askHolder(ctx, holder, req.kind(), req)
+	if err != nil {
+		return triggered{}, err
 	}
 	var t triggered
 	return t, deploy.Decode(body, &t)
 }
 
+// holderOf finds where a job is driven: here, or at another server, the holder of the
+// lease.
+func (s *Service) holderOf(job weir.JobID) (*driver, string, error) {
+	s.mu.Lock()
+	d, holder, loaded := s.mu.jobs[job], s.mu.holder, s.mu.loaded
+	s.mu.Unlock()
+	switch {
+	case d != nil:
+		return d, "", nil
+	case loaded || holder == s.id:
+		return nil, "", fmt.Errorf("%w: job %s does not run just now: try again", weir.ErrConflict, job)
+	case holder == "":
+		return nil, "", fmt.Errorf("%w: no server holds the lease yet: try again", ErrUnavailable)
+	}
+	return nil, holder, nil
+}
+
+// askHolder has the server that holds the lease carry out a command.
+func (s *Service) askHolder(ctx context.Context, holder, kind string, m deploy.Message) ([]byte, error) {
+	body, err := s.ask(ctx, serverName(holder), kind, m)
+	if err != nil && ctx.Err() == nil && !deploy.Refused(err) {
+		return nil, fmt.Errorf("%w: the server that holds the lease does not answer: try again once another one has taken over", ErrUnavailable)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s at server %s, which holds the lease: %w", kind, holder, err)
+	}
+	return body, nil
+}
+
 // command takes a command that another server sent to this one.
 func (s *Service) command(ctx context.Context, kind string, body []byte) ([]byte, error) {
-	if kind != deploy.KindCheckpoint && kind != deploy.KindCancelCheckpoint {
-		return deploy.EncodeReply(nil, fmt.Errorf("%w: a server knows no command %q", weir.ErrInvalid, kind)), nil
+	var answer deploy.Message
+	var err error
+	switch kind {
+	case deploy.KindCheckpoint, deploy.KindCancelCheckpoint:
+		answer, err = s.triggerHere(ctx, body)
+	case deploy.KindProgress:
+		answer, err = s.progressHere(ctx, body)
+	default:
+		err = fmt.Errorf("%w: a server knows no command %q", weir.ErrInvalid, kind)
 	}
+	if err != nil {
+		return deploy.EncodeReply(nil, err), nil
+	}
+	return deploy.EncodeReply(deploy.Encode(answer), nil), nil
+}
+
+func (s *Service) triggerHere(ctx context.Context, body []byte) (triggered, error) {
 	var req triggerRequest
-	err := deploy.Decode(body, &req)
-	var reply json.RawMessage
-	if err == nil {
-		s.mu.Lock()
-		d := s.mu.jobs[req.Job]
-		s.mu.Unlock()
-		if d == nil {
-			err = fmt.Errorf("%w: job %s does not run here: try again", weir.ErrConflict, req.Job)
-		} else {
-			var t triggered
-			if t, err = d.trigger(ctx, req); err == nil {
-				reply = deploy.Encode(t)
-			}
-		}
+	if err := deploy.Decode(body, &req); err != nil {
+		return triggered{}, err
 	}
-	return deploy.EncodeReply(reply, err), nil
+	d, err := s.driverHere(req.Job)
+	if err != nil {
+		return triggered{}, err
+	}
+	return d.trigger(ctx, req)
+}
+
+func (s *Service) progressHere(ctx context.Context, body []byte) (farAnswer, error) {
+	var req deploy.Progress
+	if err := deploy.Decode(body, &req); err != nil {
+		return farAnswer{}, err
+	}
+	d, err := s.driverHere(req.Job)
+	if err != nil {
+		return farAnswer{}, err
+	}
+	return d.far(ctx, req.Checkpoint)
+}
+
+// driverHere is the driver of a job that another server takes this one to run.
+func (s *Service) driverHere(job weir.JobID) (*driver, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.mu.jobs[job]; d != nil {
+		return d, nil
+	}
+	return nil, fmt.Errorf("%w: job %s does not run here: try again", weir.ErrConflict, job)
 }

@@ -160,7 +160,7 @@ export interface paths {
         put?: never;
         /**
          * Take a checkpoint now
-         * @description Without wait the job must be RUNNING, and the answer is 202 at once. With wait the answer is 200 with the ended checkpoint, whatever its status, or 202 when the time ran out.
+         * @description Without wait the job must be RUNNING, and the answer is 202 at once. With wait the answer is 200 with the ended checkpoint, whatever its status, or 202 when the time ran out. request says whether it began at once (started), waited for its turn (queued), or shares the one that an earlier request waited for (joined).
          */
         post: operations["postV1JobsJobCheckpoints"];
         delete?: never;
@@ -176,7 +176,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Sum a job's checkpoints up (the newest 10000) */
+        /**
+         * Sum a job's checkpoints up
+         * @description Over the whole history that there is, or what the filters let through. A percentile is the smallest value that so many are not above.
+         */
         get: operations["getV1JobsJobCheckpointsSummary"];
         put?: never;
         post?: never;
@@ -193,7 +196,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show a checkpoint, subtask by subtask */
+        /**
+         * Show a checkpoint, subtask by subtask
+         * @description Of a pending one, waiting_for says which subtasks have not acknowledged, how far they are, and whose barriers they miss.
+         */
         get: operations["getV1JobsJobCheckpointsId"];
         put?: never;
         post?: never;
@@ -312,7 +318,7 @@ export interface paths {
         put?: never;
         /**
          * Take a savepoint
-         * @description As a checkpoint; the answer's savepoint is its name.
+         * @description As a checkpoint; the answer's savepoint is its name. Savepoints run beside checkpoints, one after the other: request is started or queued.
          */
         post: operations["postV1JobsJobSavepoints"];
         delete?: never;
@@ -524,17 +530,27 @@ export interface components {
         };
         Checkpoint: {
             attempt: number;
+            /** @description from its end to committed_at */
+            commit_ms: number;
             /** @description sinks are still making its output visible */
             commits_open: boolean;
+            /**
+             * Format: date-time
+             * @description when the last sink had made its output visible; absent: not yet, or there is none
+             */
+            committed_at?: string;
             /**
              * Format: date-time
              * @description when it ended, however
              */
             completed_at?: string;
+            /** @description one sentence: who was last, and where the time went */
+            critical_path?: string;
             /** @description given up: it cannot be restored */
             discarded: boolean;
+            /** @description from trigger to end */
             duration_ms: number;
-            failure?: components["schemas"]["Failure"];
+            failure?: components["schemas"]["CheckpointFailure"];
             /** @description the last one of a bounded job */
             final: boolean;
             id: number;
@@ -548,6 +564,8 @@ export interface components {
             state_bytes: number;
             /** @enum {string} */
             status: "pending" | "completed" | "failed" | "aborted";
+            /** @description the detail per subtask was given up by --history-detail */
+            thinned: boolean;
             /** Format: date-time */
             triggered_at: string;
             /** @enum {string} */
@@ -562,23 +580,36 @@ export interface components {
         };
         CheckpointDetail: {
             attempt: number;
+            /** @description from its end to committed_at */
+            commit_ms: number;
             /** @description sinks are still making its output visible */
             commits_open: boolean;
+            /**
+             * Format: date-time
+             * @description when the last sink had made its output visible; absent: not yet, or there is none
+             */
+            committed_at?: string;
             /**
              * Format: date-time
              * @description when it ended, however
              */
             completed_at?: string;
+            /** @description one sentence: who was last, and where the time went */
+            critical_path?: string;
             /** @description given up: it cannot be restored */
             discarded: boolean;
+            /** @description from trigger to end */
             duration_ms: number;
-            failure?: components["schemas"]["Failure"];
+            failure?: components["schemas"]["CheckpointFailure"];
             /** @description the last one of a bounded job */
             final: boolean;
             id: number;
+            /** @description who acknowledged last */
+            last?: components["schemas"]["CheckpointTask"];
             /** @description key in object storage */
             manifest?: string;
             new_bytes: number;
+            /** @description empty while it is pending, and where it was thinned */
             operators: components["schemas"]["CheckpointOperator"][];
             /** @description begun by the interval */
             periodic: boolean;
@@ -587,10 +618,27 @@ export interface components {
             state_bytes: number;
             /** @enum {string} */
             status: "pending" | "completed" | "failed" | "aborted";
+            /** @description the detail per subtask was given up by --history-detail */
+            thinned: boolean;
             /** Format: date-time */
             triggered_at: string;
             /** @enum {string} */
             type: "checkpoint" | "savepoint";
+            /** @description Of a pending one: the tasks that have not acknowledged, as they say themselves. */
+            waiting_for?: components["schemas"]["CheckpointWaiting"][];
+            /** @description Of a pending one: why waiting_for is not whole. */
+            waiting_unknown?: string;
+        };
+        CheckpointFailure: {
+            message: string;
+            operator?: string;
+            /**
+             * @example timeout
+             * @enum {string}
+             */
+            reason: "timeout" | "declined" | "manifest" | "metastore" | "trigger" | "attempt_ended" | "canceled" | "superseded" | "metastore_behind";
+            subtask?: number;
+            worker?: string;
         };
         CheckpointList: {
             checkpoints: components["schemas"]["Checkpoint"][];
@@ -599,6 +647,8 @@ export interface components {
         };
         CheckpointOperator: {
             id: string;
+            /** @description which of its subtasks acknowledged last */
+            last?: components["schemas"]["CheckpointTask"];
             name: string;
             /** @description those that have acknowledged */
             subtasks: components["schemas"]["CheckpointSubtask"][];
@@ -622,12 +672,18 @@ export interface components {
             tolerable_failures?: number;
         };
         CheckpointSubtask: {
+            /** Format: date-time */
+            acked_at?: string;
             /** @description first to last barrier */
             alignment_ms: number;
+            /** @description decision to visible output; 0: none, or not yet */
+            commit_ms: number;
             /** @description on the task's loop */
             cut_ms: number;
-            failure?: components["schemas"]["Failure"];
+            failure?: components["schemas"]["CheckpointFailure"];
             index: number;
+            /** @description whose barrier completed the alignment; absent for a source */
+            last_input?: components["schemas"]["CheckpointTask"];
             new_bytes: number;
             /** @description trigger to first barrier */
             start_delay_ms: number;
@@ -641,6 +697,30 @@ export interface components {
             duration_ms: components["schemas"]["Distribution"];
             new_bytes: components["schemas"]["Distribution"];
             state_bytes: components["schemas"]["Distribution"];
+        };
+        CheckpointTask: {
+            name: string;
+            /** @description id of its chain, as in operators */
+            operator: string;
+            subtask: number;
+        };
+        CheckpointWaiting: {
+            /** @description BackPressured and Busy are shares, 0 to 1, of the last seconds. */
+            back_pressured: number;
+            busy: number;
+            /** @description what takes long, where the task knows */
+            doing?: string;
+            /** @description whose barriers have not come */
+            missing?: components["schemas"]["CheckpointTask"][];
+            name: string;
+            /** @description id of its chain, as in operators */
+            operator: string;
+            /** @description how long it has been at that stage */
+            since_ms: number;
+            /** @enum {string} */
+            stage: "waiting" | "aligning" | "cutting" | "uploading";
+            subtask: number;
+            worker?: string;
         };
         Cluster: {
             dependencies: components["schemas"]["Dependency"][];
@@ -968,7 +1048,7 @@ export interface components {
             checkpoint: number;
             /** Format: date-time */
             completed_at?: string;
-            failure?: components["schemas"]["Failure"];
+            failure?: components["schemas"]["CheckpointFailure"];
             /** @description id of the job that took it */
             job: string;
             job_name: string;
@@ -1047,6 +1127,55 @@ export interface components {
              * @example CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen')
              */
             sql: string;
+        };
+        TriggeredCheckpoint: {
+            attempt: number;
+            /** @description from its end to committed_at */
+            commit_ms: number;
+            /** @description sinks are still making its output visible */
+            commits_open: boolean;
+            /**
+             * Format: date-time
+             * @description when the last sink had made its output visible; absent: not yet, or there is none
+             */
+            committed_at?: string;
+            /**
+             * Format: date-time
+             * @description when it ended, however
+             */
+            completed_at?: string;
+            /** @description one sentence: who was last, and where the time went */
+            critical_path?: string;
+            /** @description given up: it cannot be restored */
+            discarded: boolean;
+            /** @description from trigger to end */
+            duration_ms: number;
+            failure?: components["schemas"]["CheckpointFailure"];
+            /** @description the last one of a bounded job */
+            final: boolean;
+            id: number;
+            /** @description key in object storage */
+            manifest?: string;
+            new_bytes: number;
+            /** @description begun by the interval */
+            periodic: boolean;
+            /**
+             * @description started: it began at once; queued: it waited for its turn; joined: it shares the one
+             *     that an earlier request waited for.
+             * @enum {string}
+             */
+            request?: "started" | "queued" | "joined";
+            /** @description its name */
+            savepoint?: string;
+            state_bytes: number;
+            /** @enum {string} */
+            status: "pending" | "completed" | "failed" | "aborted";
+            /** @description the detail per subtask was given up by --history-detail */
+            thinned: boolean;
+            /** Format: date-time */
+            triggered_at: string;
+            /** @enum {string} */
+            type: "checkpoint" | "savepoint";
         };
         Worker: {
             free_slots: number;
@@ -1411,8 +1540,20 @@ export interface operations {
     getV1JobsJobCheckpoints: {
         parameters: {
             query?: {
-                /** @description only those of these statuses */
-                status?: string[];
+                /** @description only those of these statuses: pending, completed, failed, aborted */
+                status?: ("pending" | "completed" | "failed" | "aborted")[];
+                /** @description only checkpoints, or only savepoints */
+                type?: "checkpoint" | "savepoint";
+                /** @description only those of this attempt */
+                attempt?: number;
+                /** @description only those that failed or were aborted for one of these reasons */
+                reason?: ("timeout" | "declined" | "manifest" | "metastore" | "trigger" | "attempt_ended" | "canceled" | "superseded" | "metastore_behind")[];
+                /** @description triggered at this time or later, such as 2026-03-01T12:00:00Z */
+                since?: string;
+                /** @description triggered before this time */
+                until?: string;
+                /** @description only those that ended after this long or longer, such as 1.5s */
+                min_duration?: string;
                 /** @description next of the page before */
                 cursor?: string;
                 /** @description checkpoints per page */
@@ -1468,7 +1609,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Checkpoint"];
+                    "application/json": components["schemas"]["TriggeredCheckpoint"];
                 };
             };
             /** @description Accepted */
@@ -1479,7 +1620,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Checkpoint"];
+                    "application/json": components["schemas"]["TriggeredCheckpoint"];
                 };
             };
             /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */
@@ -1495,7 +1636,22 @@ export interface operations {
     };
     getV1JobsJobCheckpointsSummary: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description only those of these statuses: pending, completed, failed, aborted */
+                status?: ("pending" | "completed" | "failed" | "aborted")[];
+                /** @description only checkpoints, or only savepoints */
+                type?: "checkpoint" | "savepoint";
+                /** @description only those of this attempt */
+                attempt?: number;
+                /** @description only those that failed or were aborted for one of these reasons */
+                reason?: ("timeout" | "declined" | "manifest" | "metastore" | "trigger" | "attempt_ended" | "canceled" | "superseded" | "metastore_behind")[];
+                /** @description triggered at this time or later, such as 2026-03-01T12:00:00Z */
+                since?: string;
+                /** @description triggered before this time */
+                until?: string;
+                /** @description only those that ended after this long or longer, such as 1.5s */
+                min_duration?: string;
+            };
             header?: never;
             path: {
                 /** @description id or name */
@@ -1828,7 +1984,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Checkpoint"];
+                    "application/json": components["schemas"]["TriggeredCheckpoint"];
                 };
             };
             /** @description Accepted */
@@ -1839,7 +1995,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Checkpoint"];
+                    "application/json": components["schemas"]["TriggeredCheckpoint"];
                 };
             };
             /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */

@@ -1,0 +1,33 @@
+-- +goose Up
+
+-- What a history without end is asked for: why (reason, that of failure), how long
+-- (took_us, microseconds from trigger to end), and what its detail said in one sentence.
+ALTER TABLE checkpoints
+    ADD COLUMN committed_at TIMESTAMPTZ,
+    ADD COLUMN took_us      BIGINT NOT NULL DEFAULT 0,
+    ADD COLUMN reason       TEXT COLLATE "C" NOT NULL DEFAULT '',
+    ADD COLUMN path         TEXT NOT NULL DEFAULT '',
+    ADD COLUMN thinned      BOOLEAN NOT NULL DEFAULT FALSE;
+UPDATE checkpoints SET
+    took_us = COALESCE(GREATEST((EXTRACT(EPOCH FROM completed_at - triggered_at) * 1000000)::BIGINT, 0), 0),
+    reason = COALESCE(failure::jsonb ->> 'reason', '');
+CREATE INDEX checkpoints_status ON checkpoints (job, status, id);
+CREATE INDEX checkpoints_type ON checkpoints (job, type, id);
+CREATE INDEX checkpoints_attempt ON checkpoints (job, attempt, id);
+CREATE INDEX checkpoints_reason ON checkpoints (job, reason, id) WHERE reason <> '';
+CREATE INDEX checkpoints_triggered ON checkpoints (job, triggered_at);
+CREATE INDEX checkpoints_detailed ON checkpoints (completed_at) WHERE acks IS NOT NULL;
+
+-- +goose Down
+DROP INDEX checkpoints_detailed;
+DROP INDEX checkpoints_triggered;
+DROP INDEX checkpoints_reason;
+DROP INDEX checkpoints_attempt;
+DROP INDEX checkpoints_type;
+DROP INDEX checkpoints_status;
+ALTER TABLE checkpoints
+    DROP COLUMN thinned,
+    DROP COLUMN path,
+    DROP COLUMN reason,
+    DROP COLUMN took_us,
+    DROP COLUMN committed_at;
