@@ -32,7 +32,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func openFolder(t *testing.T, root string) *blob.Folder {
+func openFolder(t testing.TB, root string) *blob.Folder {
 	t.Helper()
 	s, err := blob.OpenFolder(root)
 	if err != nil {

@@ -21,8 +21,6 @@ import (
 const (
 	// tempDir holds objects in the making; no key can name it, '~' is no key character.
 	tempDir = ".weir~tmp"
-	// tempAge is how old a file there must be to count as left behind.
-	tempAge = 24 * time.Hour
 	// races bounds how often a put makes its directories again because a concurrent
 	// delete removed them as empty.
 	races = 100
@@ -44,14 +42,15 @@ func OpenFolder(root string) (*Folder, error) {
 		return nil, fmt.Errorf("%w: storage folder %s is a file, not a directory", weir.ErrInvalid, root)
 	}
 	s := &Folder{root: root}
-	if err := s.probe(); err != nil {
-		return nil, fmt.Errorf("storage folder %s cannot be written: %w", root, err)
+	if err := s.prepare(); err != nil {
+		return nil, fmt.Errorf("storage folder %s cannot be written: %w", root, explain(err))
 	}
-	s.sweep(time.Now().Add(-tempAge))
+	s.sweep(time.Now().Add(-leftAfter))
 	return s, nil
 }
 
-func (s *Folder) probe() error {
+// prepare makes the hidden directory and sees that files can be made there.
+func (s *Folder) prepare() error {
 	if err := os.Mkdir(s.temp(), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -59,21 +58,49 @@ func (s *Folder) probe() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	_ = syncDir(filepath.Dir(s.root)) // where the root is new; it may be nobody's to read
+	return errors.Join(f.Close(), os.Remove(f.Name()), syncDir(s.root))
 }
 
 // sweep removes what killed processes left in the making. It does what it can: a
 // file that stays costs space only.
 func (s *Folder) sweep(before time.Time) {
-	entries, err := os.ReadDir(s.temp())
+	left, err := s.Unfinished(context.Background(), before)
 	if err != nil {
 		return
 	}
+	for _, u := range left {
+		_ = s.Abandon(context.Background(), u)
+	}
+}
+
+// Unfinished implements Cleaner: files in the making.
+func (s *Folder) Unfinished(ctx context.Context, before time.Time) ([]Upload, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(s.temp())
+	if missing(err) {
+		return nil, s.away()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list unfinished objects: %w", err)
+	}
+	var found []Upload
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.ModTime().Before(before) {
-			_ = os.Remove(filepath.Join(s.temp(), e.Name()))
+			found = append(found, Upload{ID: e.Name(), Began: info.ModTime()})
 		}
 	}
+	return found, nil
+}
+
+// Abandon implements Cleaner.
+func (s *Folder) Abandon(_ context.Context, u Upload) error {
+	if err := os.Remove(filepath.Join(s.temp(), filepath.Base(u.ID))); err != nil && !missing(err) {
+		return fmt.Errorf("remove unfinished object: %w", err)
+	}
+	return nil
 }
 
 func (s *Folder) temp() string           { return filepath.Join(s.root, tempDir) }
@@ -95,7 +122,7 @@ func (s *Folder) put(ctx context.Context, key string, r io.Reader, publish func(
 	}
 	temp, err := s.write(ctx, r)
 	if err != nil {
-		return fmt.Errorf("put object %s: %w", key, err)
+		return fmt.Errorf("put object %s: %w", key, explain(err))
 	}
 	defer func() { _ = os.Remove(temp) }() // after a rename there is nothing to remove
 	killpoint.Here("within-put")
@@ -104,7 +131,7 @@ func (s *Folder) put(ctx context.Context, key string, r io.Reader, publish func(
 		return fmt.Errorf("put object %s: %w", key, ErrExists)
 	}
 	if err != nil {
-		return fmt.Errorf("put object %s: %w", key, err)
+		return fmt.Errorf("put object %s: %w", key, explain(err))
 	}
 	return nil
 }
@@ -136,7 +163,9 @@ func (s *Folder) write(ctx context.Context, r io.Reader) (name string, err error
 	return f.Name(), errors.Join(err, f.Close())
 }
 
-// publish gives the file its key's name and syncs the directories above it.
+// publish gives the file its key's name and syncs the directories above it. All of
+// them, each time: another process may have made one and died before it had synced it;
+// and one that is synced already costs next to nothing.
 func (s *Folder) publish(temp, key string, publish func(from, to string) error) error {
 	to := s.file(key)
 	for try := 1; ; try++ {
@@ -145,45 +174,42 @@ func (s *Folder) publish(temp, key string, publish func(from, to string) error) 
 		}
 		err := publish(temp, to)
 		if errors.Is(err, fs.ErrNotExist) && try < races {
-			continue
+			continue // a delete took the directory, which was empty
 		}
 		if err != nil {
 			return err
 		}
-		return syncDir(filepath.Dir(to))
+		break
+	}
+	for dir := path.Dir(key); ; dir = path.Dir(dir) {
+		if err := syncDir(s.file(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err // what does not exist was deleted, and the object with it
+		}
+		if dir == "." {
+			return nil
+		}
 	}
 }
 
-// mkdir makes the directory of a key; each new one is synced into its parent.
+// mkdir makes the directory of a key, and never the root.
 func (s *Folder) mkdir(dir string) error {
-	if dir == "." {
-		return nil
-	}
-	full := s.file(dir)
-	if info, err := os.Stat(full); err == nil && info.IsDir() {
-		return nil
-	}
-	for try := 1; ; try++ {
-		if err := s.mkdir(path.Dir(dir)); err != nil {
-			return err
-		}
-		err := os.Mkdir(full, 0o777)
+	for try := 1; dir != "."; try++ {
+		err := os.Mkdir(s.file(dir), 0o777)
 		if errors.Is(err, fs.ErrNotExist) && try < races {
+			if err := s.mkdir(path.Dir(dir)); err != nil {
+				return err
+			}
 			continue
 		}
-		if errors.Is(err, fs.ErrExist) {
-			if info, e := os.Stat(full); e == nil && !info.IsDir() {
-				return fmt.Errorf("%w: key %s is an object, not a folder", weir.ErrInvalid, dir)
-			}
+		if info, e := os.Stat(s.file(dir)); errors.Is(err, fs.ErrExist) && e == nil && info.IsDir() {
 			return nil
 		}
-		if err != nil {
-			return err
+		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
+			return fmt.Errorf("%w: key %s is an object or below one, not a folder", weir.ErrInvalid, dir)
 		}
-		if err := syncDir(filepath.Dir(full)); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+		return err
 	}
+	return nil
 }
 
 func syncDir(dir string) error {
@@ -346,4 +372,22 @@ func (s *Folder) notFound(key string) error {
 // missing reports whether err says that there is no such file; ENOTDIR says so too.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// explain adds what to do about a disk's refusal.
+func explain(err error) error {
+	hint := ""
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		hint = "the disk is full; make room"
+	case errors.Is(err, syscall.EDQUOT):
+		hint = "the quota is used up; make room, or raise it"
+	case errors.Is(err, syscall.EROFS):
+		hint = "the file system is mounted read-only"
+	case errors.Is(err, fs.ErrPermission):
+		hint = fmt.Sprintf("user %d may not write there; change the folder's owner or mode", os.Geteuid())
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, hint)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,12 +27,15 @@ const (
 
 // An S3 keeps each object in a bucket of a store that speaks the S3 protocol.
 type S3 struct {
-	conf    s3Config
-	host    string
-	core    *minio.Core
-	creds   *credentials.Credentials
-	whole   int         // objects up to this size are put in one piece
-	bufferC chan []byte // of parts; nil: not made yet
+	conf     s3Config
+	host     string
+	core     *minio.Core
+	creds    *credentials.Credentials
+	first    time.Duration // firstWait, and
+	answer   time.Duration // answer; shorter in tests
+	whole    int           // objects up to this size are put in one piece
+	pageSize int
+	bufferC  chan []byte // of parts; nil: not made yet
 	// unconditional is set where the store ignores If-None-Match.
 	unconditional atomic.Bool
 }
@@ -46,12 +50,15 @@ func openS3(raw string, env func(string) string) (*S3, error) {
 	if err != nil {
 		return nil, err
 	}
-	secure := conf.endpoint.Scheme == "https"
-	transport, err := minio.DefaultTransport(secure)
+	transport, err := minio.DefaultTransport(conf.endpoint.Scheme == "https")
 	if err != nil {
-		return nil, fmt.Errorf("storage %s: %w", raw, err)
+		return nil, fmt.Errorf("storage s3://%s: %w", conf.bucket, err)
 	}
-	transport.MaxIdleConnsPerHost = buffers * 2
+	transport.MaxIdleConnsPerHost = 2 * buffers
+	return newS3(conf, creds, transport)
+}
+
+func newS3(conf s3Config, creds *credentials.Credentials, transport http.RoundTripper) (*S3, error) {
 	lookup := minio.BucketLookupAuto
 	switch conf.pathStyle {
 	case "true":
@@ -60,13 +67,16 @@ func openS3(raw string, env func(string) string) (*S3, error) {
 		lookup = minio.BucketLookupDNS
 	}
 	core, err := minio.NewCore(conf.endpoint.Host, &minio.Options{
-		Creds: creds, Secure: secure, Region: conf.region, BucketLookup: lookup, Transport: transport,
+		Creds: creds, Secure: conf.endpoint.Scheme == "https", Region: conf.region, BucketLookup: lookup, Transport: transport,
 		MaxRetries: 1, // ours know what a lost answer means
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: storage s3://%s: endpoint %s: %w", weir.ErrInvalid, conf.bucket, conf.endpoint.Host, err)
 	}
-	s := &S3{conf: conf, host: conf.endpoint.Host, core: core, creds: creds, whole: partSize, bufferC: make(chan []byte, buffers)}
+	s := &S3{
+		conf: conf, host: conf.endpoint.Host, core: core, creds: creds,
+		first: firstWait, answer: answer, whole: partSize, pageSize: pageSize, bufferC: make(chan []byte, buffers),
+	}
 	for range buffers {
 		s.bufferC <- nil
 	}
@@ -116,7 +126,7 @@ func (s *S3) call(ctx context.Context, verb, key string, f func() error) error {
 		if !last.retry || try == tries {
 			return last
 		}
-		pause(ctx, try)
+		pause(ctx, s.first, try)
 	}
 }
 
@@ -125,13 +135,13 @@ func interrupted(verb, key string, err error, last *s3Error) error {
 	if last != nil {
 		return fmt.Errorf("%w: %w", last, err)
 	}
-	return fmt.Errorf("%s object %s: %w", verb, key, err)
+	return fmt.Errorf("%s %s: %w", verb, key, err)
 }
 
 // pause waits before the next try: half of a doubling time, and up to as much again by
 // chance, so that many clients do not come back together.
-func pause(ctx context.Context, try int) {
-	wait := min(firstWait<<(try-1), mostWait) / 2
+func pause(ctx context.Context, first time.Duration, try int) {
+	wait := min(first<<(try-1), mostWait) / 2
 	t := time.NewTimer(wait + rand.N(wait))
 	defer t.Stop()
 	select {
@@ -158,7 +168,7 @@ func (s *S3) stat(ctx context.Context, key string) (info minio.ObjectInfo, err e
 		return info, err
 	}
 	err = s.call(ctx, verbStat, key, func() error {
-		return within(ctx, answer, func(ctx context.Context) error {
+		return within(ctx, s.answer, func(ctx context.Context) error {
 			var err error
 			if info, err = s.core.StatObject(ctx, s.conf.bucket, s.object(key), minio.StatObjectOptions{}); err != nil {
 				return s.reason(ctx, key, err)
@@ -198,7 +208,7 @@ func (s *S3) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	err := s.found(key, s.call(ctx, verbDelete, key, func() error {
-		return within(ctx, answer, func(ctx context.Context) error {
+		return within(ctx, s.answer, func(ctx context.Context) error {
 			return s.core.RemoveObject(ctx, s.conf.bucket, s.object(key), minio.RemoveObjectOptions{})
 		})
 	}))

@@ -16,13 +16,13 @@ import (
 
 // Verbs of S3 as errors name them, with the permission that each needs.
 const (
-	verbPut    = "put"
-	verbGet    = "get"
-	verbStat   = "stat"
-	verbList   = "list"
-	verbDelete = "delete"
-	verbAbort  = "abort upload of"
-	verbFind   = "list unfinished uploads below"
+	verbPut    = "put object"
+	verbGet    = "get object"
+	verbStat   = "stat object"
+	verbList   = "list objects"
+	verbDelete = "delete object"
+	verbAbort  = "abort upload of object"
+	verbFind   = "list unfinished uploads"
 )
 
 func permission(verb string) string {
@@ -59,9 +59,9 @@ type s3Error struct {
 }
 
 func (e *s3Error) Error() string {
-	text := fmt.Sprintf("%s object %s in %s: ", e.verb, e.key, e.place)
+	text := fmt.Sprintf("%s %s in %s: ", e.verb, e.key, e.place)
 	if e.key == "" {
-		text = fmt.Sprintf("%s objects in %s: ", e.verb, e.place)
+		text = fmt.Sprintf("%s in %s: ", e.verb, e.place)
 	}
 	if e.status != 0 {
 		text += fmt.Sprintf("%d ", e.status)
@@ -148,7 +148,7 @@ func (s *S3) hint(e *s3Error, resp minio.ErrorResponse) string {
 	switch resp.Code {
 	case "NoSuchBucket":
 		return "create bucket " + s.conf.bucket + ", or name another"
-	case "InvalidAccessKeyId":
+	case "InvalidAccessKeyId", "XAdminUserNotFound":
 		return "the store does not know this access key; check AWS_ACCESS_KEY_ID or the credentials file"
 	case "SignatureDoesNotMatch":
 		return "the secret key is not that of the access key; check AWS_SECRET_ACCESS_KEY or the credentials file"

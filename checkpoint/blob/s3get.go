@@ -60,7 +60,7 @@ func (b *s3Body) request() error {
 		}
 	}
 	ctx, cancel := context.WithCancelCause(b.ctx)
-	watch := time.AfterFunc(answer, func() { cancel(errSlow) })
+	watch := time.AfterFunc(b.s.answer, func() { cancel(errSlow) })
 	body, info, header, err := b.s.core.GetObject(ctx, b.s.conf.bucket, b.s.object(b.key), opts)
 	watch.Stop()
 	if err != nil {
@@ -116,7 +116,7 @@ func (b *s3Body) Read(p []byte) (int, error) {
 			return n, nil
 		}
 		b.resumed++
-		pause(b.ctx, b.resumed)
+		pause(b.ctx, b.s.first, b.resumed)
 	}
 }
 
@@ -125,7 +125,7 @@ func (b *s3Body) read(p []byte) (int, error) {
 	if b.watch == nil {
 		return b.body.Read(p)
 	}
-	b.watch.Reset(answer)
+	b.watch.Reset(b.s.answer)
 	defer b.watch.Stop()
 	return b.body.Read(p)
 }

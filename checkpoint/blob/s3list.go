@@ -31,7 +31,7 @@ func (s *S3) List(ctx context.Context, prefix string, f func(key string, size in
 			}
 			after = o.Key
 		}
-		if len(page) < pageSize {
+		if len(page) < s.pageSize {
 			return nil
 		}
 	}
@@ -41,16 +41,16 @@ func (s *S3) List(ctx context.Context, prefix string, f func(key string, size in
 func (s *S3) page(ctx context.Context, prefix, after string) (page []minio.ObjectInfo, err error) {
 	owner := false
 	err = s.call(ctx, verbList, prefix, func() error {
-		return within(ctx, 3*answer, func(ctx context.Context) error {
+		return within(ctx, 3*s.answer, func(ctx context.Context) error {
 			page = page[:0]
 			list := s.core.ListObjectsIter(ctx, s.conf.bucket, minio.ListObjectsOptions{
-				Prefix: s.object(prefix), Recursive: true, StartAfter: after, MaxKeys: pageSize, FetchOwner: &owner,
+				Prefix: s.object(prefix), Recursive: true, StartAfter: after, MaxKeys: s.pageSize, FetchOwner: &owner,
 			})
 			for o := range list {
 				if o.Err != nil {
 					return o.Err
 				}
-				if page = append(page, o); len(page) == pageSize {
+				if page = append(page, o); len(page) == s.pageSize {
 					break
 				}
 			}
@@ -66,8 +66,8 @@ func (s *S3) Unfinished(ctx context.Context, before time.Time) ([]Upload, error)
 	for keyAfter, idAfter := "", ""; ; {
 		var page minio.ListMultipartUploadsResult
 		err := s.call(ctx, verbFind, "", func() error {
-			return within(ctx, 3*answer, func(ctx context.Context) (err error) {
-				page, err = s.core.ListMultipartUploads(ctx, s.conf.bucket, s.conf.prefix, keyAfter, idAfter, "", pageSize)
+			return within(ctx, 3*s.answer, func(ctx context.Context) (err error) {
+				page, err = s.core.ListMultipartUploads(ctx, s.conf.bucket, s.conf.prefix, keyAfter, idAfter, "", s.pageSize)
 				return err
 			})
 		})

@@ -88,12 +88,14 @@ func sum(data []byte) string {
 }
 
 // sending is the time that a request with a body may take.
-func sending(data []byte) time.Duration { return answer + perMiB*time.Duration(len(data)>>20) }
+func (s *S3) sending(data []byte) time.Duration {
+	return s.answer + perMiB*time.Duration(len(data)>>20)
+}
 
 func (s *S3) putWhole(ctx context.Context, w write, data []byte) error {
 	sha := sum(data)
 	err := s.call(ctx, verbPut, w.key, func() error {
-		return within(ctx, sending(data), func(ctx context.Context) error {
+		return within(ctx, s.sending(data), func(ctx context.Context) error {
 			_, err := s.core.PutObject(ctx, s.conf.bucket, s.object(w.key), bytes.NewReader(data), int64(len(data)), "", sha, w.options())
 			return err
 		})
@@ -124,7 +126,7 @@ func (s *S3) settle(ctx context.Context, w write, err error) error {
 func (s *S3) putParts(ctx context.Context, w write, parts *splitter, data []byte, last bool) error {
 	var upload string
 	err := s.call(ctx, verbPut, w.key, func() error {
-		return within(ctx, answer, func(ctx context.Context) (err error) {
+		return within(ctx, s.answer, func(ctx context.Context) (err error) {
 			begin := write{id: w.id} // the condition is that of the end
 			upload, err = s.core.NewMultipartUpload(ctx, s.conf.bucket, s.object(w.key), begin.options())
 			return err
@@ -166,7 +168,7 @@ func (s *S3) fillUpload(ctx context.Context, w write, upload string, parts *spli
 		return fmt.Errorf("put object %s: %w", w.key, err)
 	}
 	err := s.call(ctx, verbPut, w.key, func() error {
-		return within(ctx, 6*answer, func(ctx context.Context) error { // the store may put the parts together first
+		return within(ctx, 6*s.answer, func(ctx context.Context) error { // the store may put the parts together first
 			_, err := s.core.CompleteMultipartUpload(ctx, s.conf.bucket, s.object(w.key), upload, done, w.options())
 			return err
 		})
@@ -177,7 +179,7 @@ func (s *S3) fillUpload(ctx context.Context, w write, upload string, parts *spli
 func (s *S3) putPart(ctx context.Context, w write, upload string, n int, data []byte) (part minio.CompletePart, err error) {
 	opts := minio.PutObjectPartOptions{Sha256Hex: sum(data), DisableContentSha256: true}
 	err = s.call(ctx, verbPut, w.key, func() error {
-		return within(ctx, sending(data), func(ctx context.Context) error {
+		return within(ctx, s.sending(data), func(ctx context.Context) error {
 			p, err := s.core.PutObjectPart(ctx, s.conf.bucket, s.object(w.key), upload, n, bytes.NewReader(data), int64(len(data)), opts)
 			part = minio.CompletePart{PartNumber: n, ETag: p.ETag}
 			return err
@@ -189,7 +191,7 @@ func (s *S3) putPart(ctx context.Context, w write, upload string, n int, data []
 // abort removes the parts of an upload.
 func (s *S3) abort(ctx context.Context, key, upload string) error {
 	err := s.call(ctx, verbAbort, key, func() error {
-		return within(ctx, answer, func(ctx context.Context) error {
+		return within(ctx, s.answer, func(ctx context.Context) error {
 			return s.core.AbortMultipartUpload(ctx, s.conf.bucket, s.object(key), upload)
 		})
 	})

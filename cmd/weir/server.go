@@ -92,7 +92,7 @@ func newServer() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&conf.metastore, "metastore", "", "postgres://… or sqlite:PATH")
 	f.StringVar(&conf.nats, "nats", "", "nats://HOST:PORT, several with commas")
-	f.StringVar(&conf.storage, "storage", "", "file:///DIR that all servers and workers share")
+	f.StringVar(&conf.storage, "storage", "", storageHelp)
 	f.StringVar(&conf.cluster, "cluster", "default", "sets clusters on one NATS apart")
 	f.StringVar(&listenOn, "listen", "127.0.0.1:7420", "where the API and the dashboard listen")
 	f.BoolVar(&insecure, "insecure", false, "listen on an address other than loopback, without tokens")
@@ -164,7 +164,7 @@ func openServer(ctx context.Context, conf serverConfig, log *slog.Logger) (*cont
 			return nil, err
 		}
 	}
-	blobs, err := openStorage(conf.storage)
+	blobs, err := openStorage(ctx, conf.storage, log)
 	if err != nil {
 		return nil, err
 	}
@@ -222,14 +222,29 @@ func createDemo(ctx context.Context, store *metastore.Store) error {
 	return nil
 }
 
-// openStorage opens object storage and, for a folder, makes it.
-func openStorage(url string) (blob.Store, error) {
-	if dir, ok := strings.CutPrefix(url, "file://"); ok {
+// storageHelp is what --storage takes.
+const storageHelp = "file:///DIR or s3://BUCKET/PREFIX?region=REGION (docs/storage.md), the same for all servers and workers"
+
+// openStorage opens object storage, makes a folder that is not there, and probes it: a
+// process that could not keep its checkpoints does not start.
+func openStorage(ctx context.Context, url string, log *slog.Logger) (blob.Store, error) {
+	if dir, ok := strings.CutPrefix(url, "file://"); ok && filepath.IsAbs(dir) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, fmt.Errorf("storage %s: %w", url, err)
 		}
 	}
-	return blob.Open(url)
+	blobs, err := blob.Open(url)
+	if err != nil {
+		return nil, err
+	}
+	warnings, err := blob.Probe(ctx, blobs)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		log.Warn("storage", "warning", w)
+	}
+	return blobs, nil
 }
 
 // run serves until ctx ends.

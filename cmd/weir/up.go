@@ -32,6 +32,7 @@ const (
 // upOptions are the flags of weir up.
 type upOptions struct {
 	data     string
+	storage  string // "": a folder below data
 	listen   string
 	workers  int
 	slots    int
@@ -59,6 +60,7 @@ func newUp() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.data, "data", "weir-data", "the folder that keeps everything")
+	f.StringVar(&o.storage, "storage", "", storageHelp+" (default: a folder below --data)")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:7420", "where the API and the dashboard listen; port 0: any")
 	f.IntVar(&o.workers, "workers", 2, "worker processes")
 	f.IntVar(&o.slots, "slots", 4, "slots per worker")
@@ -78,6 +80,9 @@ func (o *upOptions) validate() error {
 	var err error
 	if o.data, err = filepath.Abs(o.data); err != nil {
 		return err
+	}
+	if o.storage == "" {
+		o.storage = "file://" + filepath.Join(o.data, "objects")
 	}
 	o.files, err = roots(o.files)
 	return err
@@ -159,12 +164,13 @@ func up(ctx context.Context, o upOptions, stdout, stderr io.Writer, ready func(u
 	return g.Wait()
 }
 
-// server is the configuration of the server, all of it in the data folder.
+// server is the configuration of the server, all of it in the data folder, unless objects
+// are to be elsewhere.
 func (o upOptions) server(nats string) serverConfig {
 	return serverConfig{
 		metastore: "sqlite:" + filepath.Join(o.data, "weir.db"),
 		nats:      nats,
-		storage:   "file://" + filepath.Join(o.data, "objects"),
+		storage:   o.storage,
 		migrate:   true,
 		alone:     true, // the lock on the data folder says so
 		demo:      o.demo,

@@ -51,7 +51,7 @@ func newWorker() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&conf.id, "id", "", "the worker's name, the same over restarts (default: made from the host's name)")
 	f.StringVar(&conf.nats, "nats", "", "nats://HOST:PORT, several with commas")
-	f.StringVar(&conf.storage, "storage", "", "file:///DIR that all servers and workers share")
+	f.StringVar(&conf.storage, "storage", "", storageHelp)
 	f.StringVar(&conf.cluster, "cluster", "default", "sets clusters on one NATS apart")
 	f.StringVar(&conf.data, "data", "weir-worker", "the worker's own folder")
 	f.IntVar(&conf.slots, "slots", 4, "slots: room for one subtask of every operator of a job each")
@@ -85,7 +85,7 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, log *slog.Log
 	if err := os.MkdirAll(conf.data, 0o755); err != nil {
 		return err
 	}
-	blobs, err := openStorage(conf.storage)
+	blobs, err := openStorage(ctx, conf.storage, log)
 	if err != nil {
 		return err
 	}
