@@ -23,8 +23,6 @@ type round struct {
 	name string
 	// plans are the points of processes, without what arms them.
 	plans map[string]string
-	// settings are further ones of the job.
-	settings string
 	// storage is the only kind that has the point; empty: every one.
 	storage string
 	// drive lets it happen; it returns once all that died runs again without its plan.
@@ -53,7 +51,7 @@ type lane struct {
 func TestKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
 	gateway := s3test.Start(t)
-	all := slices.DeleteFunc(pointRounds(), func(r round) bool {
+	all := slices.DeleteFunc(slices.Concat(pointRounds(), stopRounds(), zombieRounds()), func(r round) bool {
 		only := os.Getenv("WEIR_ROUNDS")
 		return only != "" && !slices.Contains(strings.Split(only, ","), r.name)
 	})
@@ -124,7 +122,7 @@ func playLane(t *testing.T, s setting, gateway *s3test.Server, rounds []round) {
 			defer l.explain(x.a, r.name)
 			began := time.Now()
 			r.drive(x)
-			x.a.awaitJob(r.name, 30*time.Second, "FINISHED", func(j job) bool { return j.Status == "FINISHED" })
+			x.a.awaitJob(r.name, 40*time.Second, "FINISHED", func(j job) bool { return j.Status == "FINISHED" })
 			l.checkOutput(t, r.name)
 			l.checkHistory(x.a, r.name)
 			l.checkObjects(x.a, r.name)
@@ -198,7 +196,7 @@ func pointRounds() []round {
 // once kills a process at its point while the job runs, and starts it again.
 func (r *running) once(process string) {
 	r.arm()
-	r.submit(r.a, r.name, r.settings)
+	r.submit(r.a, r.name, often)
 	r.awaitDeath(r.t, process)
 	r.again(process)
 }
@@ -212,7 +210,7 @@ func driveOf(point string) round {
 			plans: map[string]string{"server": point + ":1", "w1": "before-ack:3,stop"},
 			drive: func(r *running) {
 				r.arm()
-				r.submit(r.a, r.name, "")
+				r.submit(r.a, r.name, often)
 				r.awaitStop(r.t, "w1")
 				r.cancelPending()
 				r.awaitDeath(r.t, "server")
@@ -228,7 +226,7 @@ func driveOf(point string) round {
 			plans: map[string]string{"w1": "before-commit:3", "w2": point + ":1"},
 			drive: func(r *running) {
 				r.arm()
-				r.submit(r.a, r.name, "")
+				r.submit(r.a, r.name, often)
 				r.awaitDeath(r.t, "w1")
 				r.a.must(http.StatusAccepted, "POST", "/v1/jobs/"+r.name+"/cancel", nil, nil)
 				r.awaitDeath(r.t, "w2")

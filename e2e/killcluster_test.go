@@ -32,13 +32,13 @@ func (s setting) String() string { return s.metastore + " and " + s.storage }
 
 // A doomed is a cluster whose processes die at named points: a server, and two workers
 // with one slot each, so that a job of parallelism 2 has a subtask of every operator on
-// both.
+// both. Each job has so many keys that their state does not fit into an ack.
 type doomed struct {
 	t                             *testing.T
 	dir, nats, metastore, storage string
 	listen                        map[string]string // a server's address
 	processes                     map[string]*process
-	rows                          int
+	rows, perSecond, keys         int // of each job
 }
 
 func startDoomed(t *testing.T, s setting, gateway *s3test.Server) *doomed {
@@ -48,7 +48,7 @@ func startDoomed(t *testing.T, s setting, gateway *s3test.Server) *doomed {
 		t.Fatal(err)
 	}
 	t.Cleanup(ns.Stop)
-	d := &doomed{t: t, dir: t.TempDir(), nats: ns.URL(), listen: map[string]string{}, processes: map[string]*process{}, rows: 3000}
+	d := &doomed{t: t, dir: t.TempDir(), nats: ns.URL(), listen: map[string]string{}, processes: map[string]*process{}, rows: 3000, perSecond: 3000, keys: 1000}
 	d.metastore = "sqlite:" + filepath.Join(d.dir, "weir.db")
 	if s.metastore == "postgres" {
 		d.metastore = postgrestest.Database(t)
@@ -107,24 +107,20 @@ func (d *doomed) awaitStop(t *testing.T, name string) {
 
 // submit starts a job that copies numbered rows into one folder and counts them by key
 // into another.
-func (d *doomed) submit(a api, name string, settings string) {
+func (d *doomed) submit(a api, name, interval string) {
 	a.t.Helper()
 	sql := fmt.Sprintf(`CREATE TABLE g (i BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '%d', 'rows-per-second' = '%d',
 			'fields.i.kind' = 'sequence', 'fields.i.start' = '0');
 		CREATE TABLE o (i BIGINT) WITH ('connector' = 'filesystem', 'path' = '%s-copy', 'format' = 'json');
 		CREATE TABLE p (k BIGINT, n BIGINT) WITH ('connector' = 'filesystem', 'path' = '%s-counts', 'format' = 'json');
-		SET 'checkpoint.interval' = '150 ms';
+		SET 'checkpoint.interval' = '%s';
 		SET 'checkpoint.num_retained' = '2';
-		%s
 		EXECUTE STATEMENT SET BEGIN
 			INSERT INTO o SELECT i FROM g;
 			INSERT INTO p SELECT i %% %d, COUNT(*) FROM g GROUP BY i %% %d;
-		END;`, d.rows, d.rows, name, name, settings, keys, keys)
+		END;`, d.rows, d.perSecond, name, name, interval, d.keys, d.keys)
 	a.must(http.StatusCreated, "POST", "/v1/jobs", map[string]any{"name": name, "sql": sql, "parallelism": 2}, nil)
 }
-
-// keys is how many groups there are: enough that their state does not fit into an ack.
-const keys = 1000
 
 // checkOutput compares what a reader of the job's folders sees with what there has to be.
 func (d *doomed) checkOutput(t *testing.T, name string) {
@@ -149,8 +145,8 @@ func (d *doomed) checkOutput(t *testing.T, name string) {
 		counts[row.K] = append(counts[row.K], row.N)
 	}
 	wrong = 0
-	for k := range int64(keys) {
-		want := (int64(d.rows) - k + keys - 1) / keys
+	for k := range int64(d.keys) {
+		want := (int64(d.rows) - k + int64(d.keys) - 1) / int64(d.keys)
 		if !slices.Equal(counts[k], []int64{want}) {
 			if wrong++; wrong <= 5 {
 				t.Errorf("key %d was counted as %v, want %d once", k, counts[k], want)

@@ -179,6 +179,7 @@ func (a api) must(status int, method, path string, in, out any) {
 type job struct {
 	ID           string `json:"id"`
 	Status       string `json:"status"`
+	Desired      string `json:"desired"`
 	Attempt      int64  `json:"attempt"`
 	RowsIn       int64  `json:"rows_in"`
 	RowsRejected int64  `json:"rows_rejected"`

@@ -1,0 +1,69 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"weir/checkpoint/killpoint"
+)
+
+// zombieRounds stop a process at a point for longer than anybody waits for it, and wake
+// it up while others have gone on in its place: it decides nothing any more.
+func zombieRounds() (rounds []round) {
+	some := []string{"zombie-before-decision-server", "zombie-before-publish-w1"}
+	for _, p := range killpoint.Points() {
+		if slices.Contains([]string{"before-abort", "after-abort", "before-commit-only", "after-commit-only"}, p.Name) {
+			continue
+		}
+		r := round{name: "zombie-" + p.Name + "-server", plans: map[string]string{"server": p.Name + ":2,stop"}, drive: (*running).replaceServer}
+		if p.Role == killpoint.Worker {
+			r = round{name: "zombie-" + p.Name + "-w1", plans: map[string]string{"w1": p.Name + ":3,stop"}, drive: (*running).replaceWorker}
+		}
+		if p.Name == "within-put" {
+			r.storage = "folder"
+		}
+		if os.Getenv("WEIR_LONG") != "" || slices.Contains(some, r.name) {
+			rounds = append(rounds, r)
+		}
+	}
+	return rounds
+}
+
+func (r *running) replaceWorker() {
+	r.arm()
+	r.submit(r.a, r.name, often)
+	r.awaitStop(r.t, "w1")
+	r.begin("w3", "")
+	r.awaitSecond(r.a)
+	r.wake("w1")
+	r.a.awaitJob(r.name, 30*time.Second, "FINISHED", func(j job) bool { return j.Status == "FINISHED" })
+	r.processes["w3"].kill()
+	r.renew("w1")
+}
+
+func (r *running) replaceServer() {
+	r.arm()
+	r.submit(r.a, r.name, often)
+	r.awaitStop(r.t, "server")
+	r.begin("server2", "")
+	a := r.doomed.api(r.t, "server2")
+	until(r.t, 20*time.Second, "another server is ready", func() bool { return a.do("GET", "/readyz", nil, nil) == http.StatusOK })
+	r.awaitSecond(a)
+	r.wake("server")
+	a.awaitJob(r.name, 30*time.Second, "FINISHED", func(j job) bool { return j.Status == "FINISHED" })
+	r.renew("server")
+	until(r.t, 20*time.Second, "the server is ready", func() bool { return r.a.do("GET", "/readyz", nil, nil) == http.StatusOK })
+	r.processes["server2"].kill()
+}
+
+// awaitSecond waits until another attempt runs without the process that sleeps.
+func (r *running) awaitSecond(a api) {
+	r.t.Helper()
+	a.awaitJob(r.name, 30*time.Second, "another attempt runs", func(j job) bool {
+		return j.Attempt >= 2 && (j.Status == "RUNNING" || j.Status == "FINISHED")
+	})
+}
