@@ -175,10 +175,6 @@ type (
 		Jobs []jobView `json:"jobs"`
 		Next string    `json:"next"`
 	}
-	checkpointPage struct {
-		Checkpoints []checkpointView `json:"checkpoints"`
-		Next        string           `json:"next"`
-	}
 	savepointPage struct {
 		Savepoints []savepointView `json:"savepoints"`
 		Next       string          `json:"next"`

@@ -10,51 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"weir/server"
 )
-
-func newCheckpoint() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "checkpoint", Short: "list and trigger checkpoints", Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newCheckpointList(), newCheckpointTrigger())
-	return cmd
-}
-
-func newCheckpointList() *cobra.Command {
-	var f clientFlags
-	cmd := &cobra.Command{
-		Use: "list JOB", Short: "list a job's checkpoints and savepoints, newest first", Args: usageArgs(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := f.client()
-			if err != nil {
-				return err
-			}
-			list := []checkpointView{}
-			err = eachPage(cmd.Context(), c, jobPath(args[0], "/checkpoints"),
-				func(p *checkpointPage) string { return p.Next },
-				func(p *checkpointPage) { list = append(list, p.Checkpoints...) })
-			if err != nil {
-				return err
-			}
-			return f.show(cmd.OutOrStdout(), list, func(w io.Writer) error {
-				t := newTextTable("ID", "TYPE", "STATUS", "TRIGGERED", "DURATION, ms", "SIZE", "NEW", "REASON")
-				t.right[0], t.right[4], t.right[5], t.right[6] = true, true, true, true
-				for _, cp := range list {
-					reason := ""
-					if cp.Failure != nil {
-						reason = cp.Failure.Reason + ": " + printable(cp.Failure.Message)
-					}
-					t.add(strconv.FormatInt(cp.ID, 10), cp.Type, cp.Status, ago(cp.TriggeredAt, time.Now()),
-						strconv.FormatFloat(cp.DurationMS, 'f', 0, 64), bytesText(cp.StateBytes), bytesText(cp.NewBytes), reason)
-				}
-				return t.print(w)
-			})
-		},
-	}
-	f.add(cmd)
-	return cmd
-}
 
 // snapshotVerb makes a verb that asks for a checkpoint or savepoint and waits for it.
 func snapshotVerb(use, short, rest string, body func() any) *cobra.Command {
@@ -67,13 +25,19 @@ func snapshotVerb(use, short, rest string, body func() any) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var cp checkpointView
+			var cp server.TriggeredCheckpoint
 			q := url.Values{"wait": {wait.String()}}
 			if err := c.do(cmd.Context(), "POST", jobPath(args[0], rest+"?"+q.Encode()), body(), &cp); err != nil {
 				return err
 			}
 			err = f.show(cmd.OutOrStdout(), cp, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s %d  %s  %s\n", cp.Type, cp.ID, cp.Status, cp.Savepoint)
+				var parts []string
+				for _, part := range []string{cp.Status, cp.Savepoint, requestText(cp.Request)} {
+					if part != "" {
+						parts = append(parts, part)
+					}
+				}
+				_, err := fmt.Fprintf(w, "%s %d  %s\n", cp.Type, cp.ID, strings.Join(parts, "  "))
 				return err
 			})
 			if err == nil && cp.Failure != nil {
@@ -85,10 +49,6 @@ func snapshotVerb(use, short, rest string, body func() any) *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().DurationVar(&wait, "wait", 60*time.Second, "how long to wait for its end")
 	return cmd
-}
-
-func newCheckpointTrigger() *cobra.Command {
-	return snapshotVerb("trigger JOB", "take a checkpoint now", "/checkpoints", func() any { return nil })
 }
 
 func newSavepoint() *cobra.Command {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weir"
+	"weir/checkpoint"
 	"weir/checkpoint/blob"
 	"weir/exec"
 	"weir/metastore"
@@ -35,6 +36,7 @@ type serverConfig struct {
 	demo      bool // have the demo table
 	hosts     []string
 	checkPath func(string) error
+	history   checkpoint.Thinning
 }
 
 // demoTable is what weir up --demo has in its catalog.
@@ -99,6 +101,7 @@ func newServer() *cobra.Command {
 	f.StringArrayVar(&conf.hosts, "host", nil, "a further name by which the API is addressed")
 	f.StringArrayVar(&files, "files", nil, "a folder of the workers that file tables may use (default: none)")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	historyFlags(f, &conf.history)
 	return cmd
 }
 
@@ -184,7 +187,7 @@ func openServer(ctx context.Context, conf serverConfig, log *slog.Logger) (*cont
 		s.close()
 		return nil, err
 	}
-	s.service = job.New(job.Deps{Store: s.store, Checkpoints: s.store, Blobs: blobs, Control: s.control, Reports: s.control, Logger: log}, job.Options{Alone: conf.alone})
+	s.service = job.New(job.Deps{Store: s.store, Checkpoints: s.store, Blobs: blobs, Control: s.control, Reports: s.control, Logger: log}, job.Options{Alone: conf.alone, History: conf.history})
 	s.http = server.New(
 		server.Deps{Service: s.service, History: s.store, Tables: s.store, Logger: log},
 		server.Options{

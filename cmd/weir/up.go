@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weir"
+	"weir/checkpoint"
 	"weir/transport"
 )
 
@@ -40,6 +41,7 @@ type upOptions struct {
 	insecure bool
 	files    []string
 	logLevel string
+	history  checkpoint.Thinning
 	// quiet says nothing when ready: weir run is the one who speaks.
 	quiet bool
 }
@@ -68,6 +70,7 @@ func newUp() *cobra.Command {
 	f.BoolVar(&o.insecure, "insecure", false, "listen on an address other than loopback, without tokens")
 	f.StringArrayVar(&o.files, "files", nil, "a folder that file tables may use (default: the current one)")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	historyFlags(f, &o.history)
 	return cmd
 }
 
@@ -175,6 +178,7 @@ func (o upOptions) server(nats string) serverConfig {
 		alone:     true, // the lock on the data folder says so
 		demo:      o.demo,
 		checkPath: located(o.files),
+		history:   o.history,
 	}
 }
 
