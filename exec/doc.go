@@ -24,6 +24,31 @@
 // Then, on the loop: flush the chain and the outputs, take list state, forward the
 // barrier, cut the keyed state. The uploader writes the cuts and acknowledges.
 //
+// Under exactly-once one checkpoint aligns at a time; its uploads may overlap with those
+// of others. Under at-least-once nothing is held: each checkpoint aligns by itself, a
+// task may process rows behind a barrier before the snapshot, and one that has seen the
+// end of its inputs may be restored behind rows that come again: their final rows are out.
+//
+//	trigger, last barrier ─▶ cut ─▶ waiting (24 at most) ─▶ in hand (2) ─▶ ack
+//	                          │                 │                 │
+//	                          │ list state      │ checkpoint ended (Wanted): dropped
+//	                          ▼ cannot be taken ▼                 ▼ Put fails
+//	                       decline           nothing           decline
+//
+// Two uploads are in hand at a time, so that a slow one, of a savepoint say, holds up no
+// other. A trigger names the checkpoints that are pending, to all tasks of the attempt:
+// what has ended is not uploaded any more, and one in hand goes no further than its object
+// (10 s at most). Its barriers go on all the same, but nothing is cut. Whatever was stored
+// for a snapshot that is not acknowledged is deleted at once, as an abort would, which may
+// have passed by. Each open cut may keep one copy of the chunks written to since (package
+// state), so memory is bounded by the open uploads.
+//
+// Times in an ack: start delay (trigger to first barrier; a source: until its loop takes
+// the trigger up), alignment, cut (all of the above that is on the loop, waits for full
+// channels included), upload (from the end of the cut). Bytes are those of handles and of
+// list state. Progress answers for a pending checkpoint without the loop, which may be
+// held up: stage, missing barriers, shares of the last 5 to 10 s, what is in the way.
+//
 // # Ending
 //
 // A source that is done, or a task all of whose inputs sent `end`, calls End on its
@@ -51,7 +76,8 @@
 //
 // # Goroutines
 //
-// Run owns two: the loop and the uploader. Build, and all methods of a Task, start none.
+// Run owns three: the loop and two of the uploader. Build, and all methods of a Task,
+// start none.
 //
 // # Failures
 //
@@ -60,7 +86,10 @@
 // or keep, a RowError ends nothing: its row goes over the chain's Rejects edge to the
 // rejects operator (reject.go). A ValueError is no single row's fault and still fails the
 // job, and so does what is wrong with a whole file, such as its header. A snapshot that cannot
-// be stored is declined, and the task goes on. A commit that fails ends the task: the
+// be stored is declined with operator, subtask, worker and cause, and the task goes on; so
+// is one whose source cannot tell its position. Where an operator fails to give its list
+// state, or a snapshot panics, the task declines, so that the checkpoint says why, and
+// ends: what the operator keeps is not to be trusted. A commit that fails ends the task: the
 // segments are in the snapshot and are committed after the restart. Commits run on the
 // loop, because a sink is one goroutine's; rows behind one wait for it.
 //
@@ -68,5 +97,6 @@
 //
 // exectest attacks single operators (every cut, full outputs, other parallelisms) and
 // runs whole queries three ways; testdata/queries holds them. Gate, output and task
-// have tests of their own over channels in memory.
+// have tests of their own over channels in memory, and barriers, uploads and progress are
+// tested in a bubble of synctest.
 package exec

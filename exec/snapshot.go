@@ -47,13 +47,7 @@ func (t *Task) snapshot(a alignment) error {
 		return err
 	}
 	killpoint.Here("after-barrier")
-	killpoint.Here("before-cut")
-	for _, n := range t.nodes {
-		if n.setup.State != nil {
-			u.cuts = append(u.cuts, operatorCut{n, n.setup.State.Cut()})
-		}
-	}
-	killpoint.Here("after-cut")
+	t.cut(u)
 	u.cutAt = t.now()
 	u.timing.CutMS = milliseconds(u.cutAt.Sub(began))
 	if err := t.uploader.put(u); err != nil {
@@ -61,6 +55,17 @@ func (t *Task) snapshot(a alignment) error {
 		t.decline(u, err)
 	}
 	return nil
+}
+
+// cut cuts the keyed state of every operator that has some.
+func (t *Task) cut(u *upload) {
+	killpoint.Here("before-cut")
+	for _, n := range t.nodes {
+		if n.setup.State != nil {
+			u.cuts = append(u.cuts, operatorCut{n, n.setup.State.Cut()})
+		}
+	}
+	killpoint.Here("after-cut")
 }
 
 // lists collects the list state of the source and of every operator that has some.

@@ -26,6 +26,9 @@ const (
 	// uploadsAtOnce are stored at a time: a savepoint, or another slow one, does not hold
 	// up the next checkpoint.
 	uploadsAtOnce = 2
+	// lastObject bounds how long an upload that was given up may go on with the object in
+	// hand: storage that hangs is not to keep the next one's place.
+	lastObject = 10 * time.Second
 	// tidyTimeout bounds the deletion of what a snapshot that failed has stored.
 	tidyTimeout = 5 * time.Second
 )
@@ -37,8 +40,9 @@ type upload struct {
 	cuts     []operatorCut
 	timing   checkpoint.Timing
 	cutAt    time.Time   // the end of the cut
-	inHand   bool        // guarded by the uploader's mu
 	givenUp  atomic.Bool // nothing more is stored
+	cancel   func()      // ends the call in hand; nil: not in hand. Guarded by the uploader's mu
+	grace    *time.Timer // until then; likewise
 	objects  atomic.Int64
 	bytes    atomic.Int64 // stored, or read for it
 }
@@ -119,11 +123,14 @@ func (w *uploader) wanted(newest weir.CheckpointID, pending []weir.CheckpointID)
 		if !w.gone(u.id) {
 			return false
 		}
-		u.givenUp.Store(true)
-		if !u.inHand {
+		if u.cancel == nil {
 			u.release()
+			return true
 		}
-		return !u.inHand
+		if !u.givenUp.Swap(true) {
+			u.grace = time.AfterFunc(lastObject, u.cancel)
+		}
+		return false
 	})
 }
 
@@ -149,7 +156,7 @@ func (w *uploader) doing(id weir.CheckpointID) (string, bool) {
 		switch {
 		case u.id != id:
 			before = append(before, fmt.Sprintf("%d (%s)", u.id, u.doing()))
-		case u.inHand:
+		case u.cancel != nil:
 			return u.doing(), true
 		default:
 			return "waiting for the uploads of checkpoints " + strings.Join(before[:min(len(before), uploadsAtOnce)], " and "), true
@@ -166,19 +173,20 @@ func (w *uploader) stop() {
 	w.moreC.Broadcast()
 }
 
-// take waits for the oldest upload that nobody has in hand; nil: none will come.
-func (w *uploader) take() *upload {
+// take waits for the oldest upload that nobody has in hand, and gives it a context; nil:
+// none will come.
+func (w *uploader) take(ctx context.Context) (*upload, context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
 		for _, u := range w.mu.open {
-			if !u.inHand {
-				u.inHand = true
-				return u
+			if u.cancel == nil {
+				ctx, u.cancel = context.WithCancel(ctx)
+				return u, ctx
 			}
 		}
 		if w.mu.ended {
-			return nil
+			return nil, nil
 		}
 		w.moreC.Wait()
 	}
@@ -189,21 +197,29 @@ func (w *uploader) done(u *upload) {
 	u.release()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	u.cancel()
+	if u.grace != nil {
+		u.grace.Stop()
+	}
 	w.mu.open = slices.DeleteFunc(w.mu.open, func(other *upload) bool { return other == u })
 }
 
 // run stores uploads until the loop has ended; after the end of ctx it only releases them.
 func (w *uploader) run(ctx context.Context) error {
-	for u := w.take(); u != nil; u = w.take() {
-		if err := w.store(ctx, u); err != nil {
+	for {
+		u, call := w.take(ctx)
+		if u == nil {
+			return nil
+		}
+		if err := w.store(ctx, call, u); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-// store stores one upload and acknowledges or declines it. An error is a broken invariant.
-func (w *uploader) store(ctx context.Context, u *upload) (err error) {
+// store stores one upload, by calls that have a context of their own, and acknowledges
+// or declines it. An error is a broken invariant.
+func (w *uploader) store(ctx, call context.Context, u *upload) (err error) {
 	defer w.done(u)
 	if ctx.Err() != nil {
 		return nil
@@ -216,7 +232,7 @@ func (w *uploader) store(ctx context.Context, u *upload) (err error) {
 		}
 	}()
 	killpoint.Here("before-upload")
-	failed := w.write(ctx, u, o)
+	failed := w.write(call, u, o)
 	switch {
 	case failed == nil:
 		killpoint.Here("after-upload")
@@ -227,7 +243,7 @@ func (w *uploader) store(ctx context.Context, u *upload) (err error) {
 		return nil
 	case ctx.Err() != nil: // the next attempt finds what is there
 		return nil
-	case errors.Is(failed, errGivenUp):
+	case u.givenUp.Load():
 		w.task.logger.Info("snapshot not stored", "cp", u.id, "err", failed)
 	default:
 		w.task.logger.Warn("snapshot not stored", "cp", u.id, "err", failed)

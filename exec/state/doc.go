@@ -23,7 +23,8 @@
 //	    later, while the cut is open; any number of cuts may be open.
 //	S2  A cut costs the loop one copy of the lists of chunks (8 bytes for 512 entries).
 //	    While a cut is open the first write into a chunk after the newest cut copies the
-//	    chunk; without an open cut nothing is ever copied.
+//	    chunk; without an open cut nothing is ever copied. So n open cuts keep at most n
+//	    copies of a chunk, and only of those written to between them.
 //	S3  An entry belongs to the key group of its hash; a store holds entries of its
 //	    own key groups only.
 //	S4  A snapshot lists entries by (key group, key): its bytes follow from the content,

@@ -4,6 +4,7 @@
 //
 //	          Deploy, Trigger, Commit, Close, Stop       ┌── attempt ──────────────┐
 //	server ─────────────────────────────────▶ command.go │ build ▸ task, task, …   │
+//	       ──Progress (answered at once)────▶            │                         │
 //	       ◀───── Report (until a server took it) ─────────── reports in order     │
 //	       ◀───── Heartbeat (1 s, and at once on change)   └─────────────────────────┘
 //	worker ◀───── Read (parts of a result) ───── read.go ──▶ tasks, snapshots
@@ -21,6 +22,8 @@
 //	   peer may still wait for the last frames.
 //	W7 A snapshot that is read stays open for 10 s after its last page, four at most and
 //	   256 MiB together (or a single larger one), so that paging loads it once.
+//	W8 A Trigger tells all tasks of the attempt which checkpoints are pending, those that
+//	   are no sources and a worker without any too. Progress waits for no task.
 //
 // # Goroutines
 //
