@@ -95,7 +95,7 @@ type Progress struct {
 	Task   weir.TaskID   `json:"task"`
 	Worker weir.WorkerID `json:"worker,omitempty"`
 	Stage  Stage         `json:"stage"`
-	// SinceMS is how long it has been at that stage.
+	// SinceMS is how long it has been at that stage; 0 while it waits, which nobody knows.
 	SinceMS float64 `json:"since_ms"`
 	// Missing are the tasks whose barrier has not come, in order.
 	Missing []weir.TaskID `json:"missing,omitempty"`

@@ -221,7 +221,7 @@ func TestProgress(t *testing.T) {
 		check := func(id weir.CheckpointID, want string) {
 			t.Helper()
 			p := l.task.Progress(id)
-			got := fmt.Sprintf("%s missing %v busy %.2f back-pressured %.2f %s", p.Stage, p.Missing, p.Busy, p.BackPressured, p.Doing)
+			got := fmt.Sprintf("%s for %.0fs missing %v busy %.2f back-pressured %.2f %s", p.Stage, p.SinceMS/1000, p.Missing, p.Busy, p.BackPressured, p.Doing)
 			if got = strings.TrimSpace(got); got != want {
 				t.Errorf("checkpoint %d: %s\nwant %s", id, got, want)
 			}
@@ -233,14 +233,14 @@ func TestProgress(t *testing.T) {
 			}
 		}
 		second(2)
-		check(1, "waiting missing [0/0 0/1] busy 0.00 back-pressured 0.00")
+		check(1, "waiting for 0s missing [0/0 0/1] busy 0.00 back-pressured 0.00")
 		l.send(1, -1)
-		check(1, "aligning missing [0/0] busy 0.00 back-pressured 0.00")
-		check(2, "waiting missing [0/0 0/1] busy 0.00 back-pressured 0.00")
+		check(1, "aligning for 0s missing [0/0] busy 0.00 back-pressured 0.00")
+		check(2, "waiting for 0s missing [0/0 0/1] busy 0.00 back-pressured 0.00")
 		l.send(0, 5, -1) // the row fills the channel behind, the barrier waits
 		second(30)
-		check(1, "cutting missing [] busy 0.00 back-pressured 1.00 waiting for room in the channel to task 2/0")
-		check(2, "waiting missing [0/0 0/1] busy 0.00 back-pressured 1.00 waiting for room in the channel to task 2/0")
+		check(1, "cutting for 30s missing [] busy 0.00 back-pressured 1.00 waiting for room in the channel to task 2/0")
+		check(2, "waiting for 0s missing [0/0 0/1] busy 0.00 back-pressured 1.00 waiting for room in the channel to task 2/0")
 	})
 }
 

@@ -118,8 +118,8 @@ func (g *gate) close(ch int) ([]alignment, error) {
 // awaited says whose barriers are missing: of every checkpoint that aligns, and of any
 // other that comes.
 func (g *gate) awaited() (aligning []awaited, next []weir.TaskID) {
-	for _, id := range g.align.Open() {
-		aligning = append(aligning, awaited{id, g.senders(g.align.Missing(id))})
+	for _, a := range g.begun {
+		aligning = append(aligning, awaited{a.id, a.firstAt, g.senders(g.align.Missing(a.id))})
 	}
 	for i := range g.inputs {
 		if !g.inputs[i].closed {

@@ -24,17 +24,24 @@ type tracker struct {
 	mu struct {
 		sync.Mutex
 		aligning []awaited
-		next     []weir.TaskID       // whose barriers any other checkpoint waits for
-		cutting  weir.CheckpointID   // 0: none
-		cut      []weir.CheckpointID // ascending
-		samples  []sample            // ascending
+		next     []weir.TaskID // whose barriers any other checkpoint waits for
+		cuts     []cutting     // ascending
+		samples  []sample      // ascending
 	}
 }
 
 // An awaited is a checkpoint and those whose barrier of it has not come.
 type awaited struct {
-	id   weir.CheckpointID
-	from []weir.TaskID
+	id    weir.CheckpointID
+	since time.Time
+	from  []weir.TaskID
+}
+
+// A cutting is the snapshot of a checkpoint, from the last barrier on.
+type cutting struct {
+	id    weir.CheckpointID
+	stage checkpoint.Stage
+	since time.Time // of the stage
 }
 
 // awaits notes whose barriers are missing.
@@ -45,57 +52,57 @@ func (k *tracker) awaits(g *gate) {
 	k.mu.aligning, k.mu.next = aligning, next
 }
 
-// cut notes that the snapshot of a checkpoint is being taken.
-func (k *tracker) cut(id weir.CheckpointID) {
+// reach notes the stage of a checkpoint whose barriers are all there.
+func (k *tracker) reach(id weir.CheckpointID, stage checkpoint.Stage, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.mu.cutting = id
-	if k.mu.cut = append(k.mu.cut, id); len(k.mu.cut) > cutsKept {
-		k.mu.cut = slices.Delete(k.mu.cut, 0, 1)
+	c := cutting{id, stage, now}
+	if i := slices.IndexFunc(k.mu.cuts, func(c cutting) bool { return c.id == id }); i >= 0 {
+		k.mu.cuts[i] = c
+		return
+	}
+	if k.mu.cuts = append(k.mu.cuts, c); len(k.mu.cuts) > cutsKept {
+		k.mu.cuts = slices.Delete(k.mu.cuts, 0, 1)
 	}
 }
 
-func (k *tracker) cutDone() {
+// stage says how far the task is with a checkpoint; newer is one that has overtaken it.
+// How long it has waited for a first barrier is not known.
+func (k *tracker) stage(id weir.CheckpointID) (stage checkpoint.Stage, since time.Time, missing []weir.TaskID, newer weir.CheckpointID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.mu.cutting = 0
-}
-
-// stage says how far the loop is with a checkpoint, and which newer one has overtaken it.
-func (k *tracker) stage(id weir.CheckpointID) (stage checkpoint.Stage, missing []weir.TaskID, newer weir.CheckpointID) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.mu.cutting == id {
-		return checkpoint.StageCutting, nil, 0
+	for _, c := range k.mu.cuts {
+		if c.id == id {
+			return c.stage, c.since, nil, 0
+		}
 	}
 	for _, a := range k.mu.aligning {
 		if a.id == id {
-			return checkpoint.StageAligning, slices.Clone(a.from), 0
+			return checkpoint.StageAligning, a.since, slices.Clone(a.from), 0
 		}
 	}
-	if slices.Contains(k.mu.cut, id) {
-		return checkpoint.StageDone, nil, 0
+	if n := len(k.mu.cuts); n > 0 && k.mu.cuts[n-1].id > id {
+		newer = k.mu.cuts[n-1].id
 	}
-	if n := len(k.mu.cut); n > 0 && k.mu.cut[n-1] > id {
-		newer = k.mu.cut[n-1]
-	}
-	return checkpoint.StageWaiting, slices.Clone(k.mu.next), newer
+	return checkpoint.StageWaiting, time.Time{}, slices.Clone(k.mu.next), newer
 }
 
 // Progress says how far the task is with a checkpoint that is pending. It never waits
 // for the task's loop.
 func (t *Task) Progress(id weir.CheckpointID) checkpoint.Progress {
-	p := checkpoint.Progress{Task: t.id}
+	p := checkpoint.Progress{Task: t.id, Worker: t.worker}
 	p.Busy, p.BackPressured = t.recent()
+	var since time.Time
 	var newer weir.CheckpointID
-	p.Stage, p.Missing, newer = t.tracker.stage(id)
+	if p.Stage, since, p.Missing, newer = t.tracker.stage(id); !since.IsZero() {
+		p.SinceMS = max(milliseconds(t.now().Sub(since)), 0)
+	}
 	switch {
 	case newer != 0:
 		p.Doing = fmt.Sprintf("none: the barrier of checkpoint %d came first", newer)
+	case p.Stage == checkpoint.StageUploading:
+		p.Doing = t.uploader.doing(id)
 	case p.Stage == checkpoint.StageDone:
-		if doing, ok := t.uploader.doing(id); ok {
-			p.Stage, p.Doing = checkpoint.StageUploading, doing
-		}
 	case p.Stage == checkpoint.StageWaiting && t.source != nil:
 		if p.Doing = t.stats.doing(); !t.mail.triggered(id) {
 			p.Doing = "no trigger has come"

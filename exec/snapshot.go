@@ -24,8 +24,7 @@ func (t *Task) snapshot(a alignment) error {
 	}
 	t.barrier = a.id
 	began := t.now()
-	t.tracker.cut(a.id)
-	defer t.tracker.cutDone()
+	t.tracker.reach(a.id, checkpoint.StageCutting, began)
 	if err := t.flushNow(began); err != nil {
 		return err
 	}
@@ -43,8 +42,12 @@ func (t *Task) snapshot(a alignment) error {
 		}
 	}
 	killpoint.Here("before-barrier")
-	if err := t.outputs.broadcast(barrierFrame(a.id, a.startAt)); err != nil || failed != nil || !wanted {
+	if err := t.outputs.broadcast(barrierFrame(a.id, a.startAt)); err != nil {
 		return err
+	}
+	if failed != nil || !wanted {
+		t.tracker.reach(a.id, checkpoint.StageDone, t.now())
+		return nil
 	}
 	killpoint.Here("after-barrier")
 	t.cut(u)
@@ -53,6 +56,7 @@ func (t *Task) snapshot(a alignment) error {
 	if err := t.uploader.put(u); err != nil {
 		u.release()
 		t.decline(u, err)
+		t.tracker.reach(a.id, checkpoint.StageDone, u.cutAt)
 	}
 	return nil
 }

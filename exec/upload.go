@@ -105,6 +105,7 @@ func (w *uploader) put(u *upload) error {
 		return fmt.Errorf("%d snapshots of the task are still being stored, the oldest, of checkpoint %d, for %v (%s): storage is too slow or hangs",
 			n, oldest.id, w.task.now().Sub(oldest.cutAt).Round(time.Second), oldest.doing())
 	}
+	w.task.tracker.reach(u.id, checkpoint.StageUploading, u.cutAt)
 	w.mu.open = append(w.mu.open, u)
 	w.moreC.Signal()
 	return nil
@@ -124,6 +125,7 @@ func (w *uploader) wanted(newest weir.CheckpointID, pending []weir.CheckpointID)
 			return false
 		}
 		if u.cancel == nil {
+			w.task.tracker.reach(u.id, checkpoint.StageDone, w.task.now())
 			u.release()
 			return true
 		}
@@ -147,8 +149,8 @@ func (w *uploader) ended(id weir.CheckpointID) bool {
 	return w.gone(id)
 }
 
-// doing says what the upload of a checkpoint is at; false: there is none.
-func (w *uploader) doing(id weir.CheckpointID) (string, bool) {
+// doing says what the upload of a checkpoint is at.
+func (w *uploader) doing(id weir.CheckpointID) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var before []string
@@ -157,12 +159,12 @@ func (w *uploader) doing(id weir.CheckpointID) (string, bool) {
 		case u.id != id:
 			before = append(before, fmt.Sprintf("%d (%s)", u.id, u.doing()))
 		case u.cancel != nil:
-			return u.doing(), true
+			return u.doing()
 		default:
-			return "waiting for the uploads of checkpoints " + strings.Join(before[:min(len(before), uploadsAtOnce)], " and "), true
+			return "waiting for the uploads of checkpoints " + strings.Join(before[:min(len(before), uploadsAtOnce)], " and ")
 		}
 	}
-	return "", false
+	return ""
 }
 
 // stop is called by the loop when it ends; what is queued is still stored.
@@ -195,6 +197,7 @@ func (w *uploader) take(ctx context.Context) (*upload, context.Context) {
 // done lets go of an upload.
 func (w *uploader) done(u *upload) {
 	u.release()
+	w.task.tracker.reach(u.id, checkpoint.StageDone, w.task.now())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u.cancel()

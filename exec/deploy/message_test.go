@@ -50,7 +50,7 @@ func messages() map[string]deploy.Message {
 		}},
 		"progress": deploy.Progress{Header: head, Job: job, Attempt: attempt, Checkpoint: 6},
 		"progressed": deploy.Progressed{Header: head, Tasks: []checkpoint.Progress{{
-			Task: task, Stage: checkpoint.StageAligning, Missing: []weir.TaskID{{Subtask: 1}}, BackPressured: 0.5, Busy: 0.25, Doing: "storing object 3",
+			Task: task, Worker: "w1", Stage: checkpoint.StageAligning, SinceMS: 1.5, Missing: []weir.TaskID{{Subtask: 1}}, BackPressured: 0.5, Busy: 0.25, Doing: "storing object 3",
 		}}},
 		"commit":      deploy.Commit{Header: head, Job: job, Attempt: attempt, Checkpoint: 6, Tasks: []weir.TaskID{task}},
 		"close":       deploy.Close{Header: head, Job: job, Attempt: attempt},

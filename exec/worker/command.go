@@ -164,7 +164,7 @@ func (w *Worker) progress(m deploy.Progress) ([]byte, error) {
 	}
 	answer := deploy.Progressed{Header: deploy.Head()}
 	for _, t := range a.m.Tasks {
-		p := checkpoint.Progress{Task: t.Task, Stage: checkpoint.StageWaiting, Doing: "being restored"}
+		p := checkpoint.Progress{Task: t.Task, Worker: w.cfg.ID, Stage: checkpoint.StageWaiting, Doing: "being restored"}
 		if task := a.task(t.Task); task != nil {
 			p = task.Progress(m.Checkpoint)
 		}
