@@ -76,6 +76,7 @@ var forbidden = []struct{ pkg, dep, why string }{
 
 // goroutines lists the files that start goroutines, each with its reason.
 var goroutines = map[string]string{
+	"checkpoint/collect.go":  "deletions, several at a time",
 	"checkpoint/run.go":      "a coordinator's loop beside its reads, writes and clean-up",
 	"cmd/weir/server.go":     "the parts of a server",
 	"cmd/weir/up.go":         "the parts of weir up and its child processes",

@@ -228,12 +228,6 @@ type Store interface {
 	CloseCommits(ctx context.Context, fence weir.Fence, id weir.CheckpointID, took []CommitTime) error
 	// Checkpoint reads one row under the lock of the job's row.
 	Checkpoint(ctx context.Context, fence weir.Fence, id weir.CheckpointID) (Record, error)
-	// Retained lists the job's completed checkpoints that are not discarded, newest
-	// first, with the base and pins marked, for collection.
-	Retained(ctx context.Context, job weir.JobID) ([]Retained, error)
-	// DiscardCheckpoints marks checkpoints given up, unless one is the base, pinned or
-	// has open commits; it returns those it marked. Their objects may then be deleted.
-	DiscardCheckpoints(ctx context.Context, fence weir.Fence, ids []weir.CheckpointID) ([]weir.CheckpointID, error)
 }
 
 // Retained is a kept checkpoint as collection sees it.
@@ -243,5 +237,6 @@ type Retained struct {
 	Manifest    string
 	Base        bool // the job's base
 	Pinned      bool // another job or a read uses it
+	Reused      bool // it was the base when a checkpoint began that is pending: that one may name its objects
 	CommitsOpen bool
 }

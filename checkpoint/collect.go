@@ -4,162 +4,288 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
-	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"weir"
 	"weir/checkpoint/blob"
 	"weir/checkpoint/killpoint"
 )
 
+// roundRows is how many given-up checkpoints one round clears up.
+const roundRows = 50
+
+// A Subject is a job as its collection sees it.
+type Subject struct {
+	Fence          weir.Fence // of its row as it stands
+	LastCheckpoint weir.CheckpointID
+	Keep           int  // newest checkpoints that its retention keeps now
+	Deleted        bool // but for its savepoints, and what is pinned
+	Behind         bool // it failed as metastore_behind and was not adopted since
+}
+
+// GivenUp is what a job has given up and whose objects may still be there.
+type GivenUp struct {
+	Checkpoints []Record         // failed, aborted or discarded; without detail
+	Attempts    []weir.AttemptID // over for a while, not looked through since
+	Job         bool             // the job, deleted: all of it
+}
+
+// Empty reports whether nothing is given up.
+func (g GivenUp) Empty() bool { return len(g.Checkpoints) == 0 && len(g.Attempts) == 0 && !g.Job }
+
+// Rows is what collection needs of the metastore.
+type Rows interface {
+	// Subject reads a job, deleted or not.
+	Subject(ctx context.Context, job weir.JobID) (Subject, error)
+	// Retained lists the job's completed checkpoints that are not discarded, newest
+	// first, with what holds them.
+	Retained(ctx context.Context, job weir.JobID) ([]Retained, error)
+	// DiscardCheckpoints marks checkpoints given up, unless something holds one (I9); it
+	// returns those that are marked. Their objects may then be deleted.
+	DiscardCheckpoints(ctx context.Context, fence weir.Fence, ids []weir.CheckpointID) ([]weir.CheckpointID, error)
+	// GivenUp lists what the job has given up, oldest first: limit checkpoints at most,
+	// and attempts that ended linger ago.
+	GivenUp(ctx context.Context, job weir.JobID, limit int, linger time.Duration) (GivenUp, error)
+	// Collected records that the objects of what GivenUp listed are gone.
+	Collected(ctx context.Context, job weir.JobID, done GivenUp) error
+}
+
+// A BehindError says that storage holds what the metastore does not know: nothing of the
+// job is deleted.
+type BehindError struct {
+	Job weir.JobID
+	Why string
+}
+
+// Error gives the whole sentence.
+func (e *BehindError) Error() string {
+	return fmt.Sprintf("the metastore has gone back in time: %s; no object of %s is deleted until a checkpoint was adopted", e.Why, e.Job)
+}
+
 // A Collector gives checkpoints up and deletes what nothing names any more (I9). Each
-// method may be interrupted at any point and called again: the rows are marked first,
-// an object that is gone is deleted, manifests go last. It is not for concurrent use.
+// round may be interrupted at any point: the rows are marked first, the objects go after,
+// manifests last, and then the rows say that they are gone. An object that is gone
+// already is deleted. It is not for concurrent use; several of them do no harm.
 type Collector struct {
-	store  Store
-	blobs  blob.Store
-	fence  weir.Fence
-	logger *slog.Logger
-
-	manifests map[string]*Manifest // of kept checkpoints, by key
-	left      []string             // to be deleted, not deleted yet
-	doubtful  []*Manifest          // of checkpoints that may have been marked
+	rows  Rows
+	blobs blob.Store
+	opts  CollectOptions
+	jobs  map[weir.JobID]*collected
 }
 
-// NewCollector returns the collector of one job.
-func NewCollector(store Store, blobs blob.Store, fence weir.Fence, logger *slog.Logger) *Collector {
-	return &Collector{store: store, blobs: blobs, fence: fence, logger: logger, manifests: map[string]*Manifest{}}
+// collected is what a Collector knows of a job.
+type collected struct {
+	surveyed bool
+	last     weir.CheckpointID // at the last look
+	attempt  int64
+	objects  map[string][]string // of kept manifests, by their key
 }
 
-// Collect gives up all checkpoints but the newest keep ones, and what may not go.
-func (c *Collector) Collect(ctx context.Context, keep int) error {
-	retained, err := c.store.Retained(ctx, c.fence.Job)
+// CollectOptions tune a Collector; the zero value works.
+type CollectOptions struct {
+	// Aside is how many objects are deleted at a time; 0: one after the other.
+	Aside int
+	// Linger is how long after its end an attempt's folder is left alone: a worker that
+	// was cut off may still be writing there.
+	Linger time.Duration
+}
+
+// NewCollector returns a Collector of any number of jobs.
+func NewCollector(rows Rows, blobs blob.Store, opts CollectOptions) *Collector {
+	return &Collector{rows: rows, blobs: blobs, opts: opts, jobs: map[weir.JobID]*collected{}}
+}
+
+// Round lets a job's retention give up what it may and clears up one batch of what was
+// given up. more: there may be more to do at once. The error is a *BehindError where
+// nothing may be deleted, weir.ErrStale where the job has just changed hands.
+func (c *Collector) Round(ctx context.Context, job weir.JobID) (more bool, err error) {
+	if more, err = c.round(ctx, job); err != nil {
+		return more, fmt.Errorf("collect: %w", err)
+	}
+	return more, nil
+}
+
+func (c *Collector) round(ctx context.Context, job weir.JobID) (bool, error) {
+	s, err := c.subject(ctx, job)
 	if err != nil {
-		return fmt.Errorf("collect: %w", err)
+		return false, err
 	}
-	ids := Discards(retained, keep)
-	if len(ids) == 0 && len(c.doubtful) == 0 {
-		return c.delete(ctx, nil)
-	}
-	// Everything is read before anything is marked: while a kept manifest cannot be
-	// read, nothing may go.
-	loaded, err := c.loadAll(ctx, retained, ids)
+	retained, err := c.rows.Retained(ctx, job)
 	if err != nil {
-		return fmt.Errorf("collect: %w", err)
+		return false, err
 	}
-	discarded, err := c.mark(ctx, ids, loaded)
-	if err != nil {
-		return fmt.Errorf("collect: %w", err)
-	}
-	var kept []*Manifest
-	for _, r := range retained {
-		if m := loaded[r.ID]; slices.Contains(discarded, m) {
-			delete(c.manifests, r.Manifest)
-		} else {
-			kept = append(kept, m)
+	if ids := Discards(retained, s.Keep); len(ids) > 0 {
+		killpoint.Here("before-discard")
+		_, err := c.rows.DiscardCheckpoints(ctx, s.Fence, ids)
+		killpoint.Here("after-discard")
+		if err != nil {
+			return false, err
 		}
 	}
-	return c.delete(ctx, Garbage(discarded, kept))
+	given, err := c.rows.GivenUp(ctx, job, roundRows, c.opts.Linger)
+	if err != nil || given.Empty() {
+		return false, err
+	}
+	// Kept is what is kept now, after all that is given up was marked: what completes
+	// later reuses objects of what is kept only.
+	if retained, err = c.rows.Retained(ctx, job); err != nil {
+		return false, err
+	}
+	holds, err := c.holds(ctx, job, retained)
+	if err != nil {
+		return false, err
+	}
+	done, err := c.clear(ctx, job, s, given, holds)
+	// A deleted job is done with once nothing of it is kept but savepoints.
+	done.Job = done.Job && !slices.ContainsFunc(retained, func(r Retained) bool { return r.Type == TypeCheckpoint })
+	if !done.Empty() {
+		err = errors.Join(err, c.rows.Collected(ctx, job, done))
+	}
+	if done.Job && err == nil {
+		delete(c.jobs, job)
+	}
+	return err == nil && len(given.Checkpoints) == roundRows, err
 }
 
-func (c *Collector) loadAll(ctx context.Context, retained []Retained, ids []weir.CheckpointID) (map[weir.CheckpointID]*Manifest, error) {
-	loaded := map[weir.CheckpointID]*Manifest{}
+// subject reads the job and makes sure that storage holds nothing newer than the
+// metastore knows: the keys are listed once, the row is compared with what it was.
+func (c *Collector) subject(ctx context.Context, job weir.JobID) (Subject, error) {
+	known := c.jobs[job]
+	if known == nil {
+		known = &collected{objects: map[string][]string{}}
+		c.jobs[job] = known
+	}
+	var found *Found
+	if !known.surveyed {
+		var err error
+		if found, err = Find(ctx, c.blobs, job); err != nil {
+			return Subject{}, err
+		}
+	}
+	s, err := c.rows.Subject(ctx, job) // after the survey: ids are given out before objects are written
+	switch {
+	case err != nil:
+		return s, err
+	case s.Behind:
+		known.surveyed = false
+		return s, &BehindError{Job: job, Why: "the job failed as metastore_behind"}
+	case s.LastCheckpoint < known.last || s.Fence.Attempt.Number < known.attempt:
+		known.surveyed = false
+		return s, &BehindError{Job: job, Why: fmt.Sprintf("checkpoint %d and attempt %d were the last ones, now it knows %d and %d",
+			known.last, known.attempt, s.LastCheckpoint, s.Fence.Attempt.Number)}
+	}
+	if found != nil {
+		if why := found.Behind(s.LastCheckpoint, s.Fence.Attempt); why != "" {
+			return s, &BehindError{Job: job, Why: why}
+		}
+	}
+	known.surveyed, known.last, known.attempt = true, s.LastCheckpoint, s.Fence.Attempt.Number
+	return s, nil
+}
+
+// holds reads the manifests of what is kept, each once.
+func (c *Collector) holds(ctx context.Context, job weir.JobID, retained []Retained) (*Holds, error) {
+	known, now := c.jobs[job], map[string][]string{}
+	h := &Holds{}
 	for _, r := range retained {
-		m, err := c.load(ctx, r.Manifest)
-		if errors.Is(err, weir.ErrNotFound) && slices.Contains(ids, r.ID) {
-			m, err = &Manifest{Job: c.fence.Job, Checkpoint: r.ID}, nil // cleaned up by hand
+		objects, ok := known.objects[r.Manifest]
+		if !ok {
+			m, err := LoadManifest(ctx, c.blobs, r.Manifest)
+			if errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrInvalid) {
+				h.KeepUnread(r) // deleted by hand, or damaged: it must not hold up all others
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			objects = m.Objects()
+		}
+		now[r.Manifest] = objects
+		h.Keep(r.Manifest, objects)
+	}
+	known.objects = now
+	return h, nil
+}
+
+// clear deletes what was given up and returns what is gone altogether.
+func (c *Collector) clear(ctx context.Context, job weir.JobID, s Subject, given GivenUp, holds *Holds) (done GivenUp, err error) {
+	if given.Job {
+		keys, err := c.list(ctx, JobPrefix(job))
+		if err == nil {
+			err = c.delete(ctx, Purges(keys, s.LastCheckpoint, holds))
 		}
 		if err != nil {
-			return nil, err
+			return done, err
 		}
-		loaded[r.ID] = m
+		return given, nil
 	}
-	return loaded, nil
-}
-
-// mark gives ids up and returns the manifests of those that are, and of those that an
-// earlier call had marked without hearing so.
-func (c *Collector) mark(ctx context.Context, ids []weir.CheckpointID, loaded map[weir.CheckpointID]*Manifest) ([]*Manifest, error) {
-	var discarded []*Manifest
-	for _, m := range c.doubtful {
-		row, err := c.store.Checkpoint(ctx, c.fence, m.Checkpoint)
-		if err != nil {
-			return nil, err
-		}
-		if row.Discarded {
-			discarded = append(discarded, m)
-		}
-	}
-	c.doubtful = nil
-	if len(ids) == 0 {
-		return discarded, nil
-	}
-	killpoint.Here("before-discard")
-	marked, err := c.store.DiscardCheckpoints(ctx, c.fence, ids)
-	killpoint.Here("after-discard")
-	if err != nil {
-		c.doubtful = discarded
-		for _, id := range ids {
-			c.doubtful = append(c.doubtful, loaded[id])
-		}
-		return nil, err
-	}
-	for _, id := range marked {
-		discarded = append(discarded, loaded[id])
-	}
-	return discarded, nil
-}
-
-// load reads a manifest once.
-func (c *Collector) load(ctx context.Context, key string) (*Manifest, error) {
-	if m, ok := c.manifests[key]; ok {
-		return m, nil
-	}
-	m, err := LoadManifest(ctx, c.blobs, key)
-	if err == nil {
-		c.manifests[key] = m
-	}
-	return m, err
-}
-
-// delete removes keys, and what earlier calls could not, in order; it goes on past
-// failures and keeps what is left for the next call.
-func (c *Collector) delete(ctx context.Context, keys []string) error {
+	listed := map[weir.AttemptID][]string{}
 	var errs []error
-	var left []string
-	for _, key := range append(c.left, keys...) {
-		killpoint.Here("before-delete")
-		if err := c.blobs.Delete(ctx, key); err != nil {
-			left, errs = append(left, key), append(errs, err)
-		}
-		killpoint.Here("after-delete")
-	}
-	c.left = left
-	if len(errs) > 0 {
-		return fmt.Errorf("collect: %d objects stay for now: %w", len(errs), errs[0])
-	}
-	return nil
-}
-
-// kept loads the manifests of all that is not given up, but for those skip chooses.
-func (c *Collector) kept(ctx context.Context, skip func(Retained) bool) ([]*Manifest, error) {
-	retained, err := c.store.Retained(ctx, c.fence.Job)
-	if err != nil {
-		return nil, err
-	}
-	var kept []*Manifest
-	for _, r := range retained {
-		if skip(r) {
+	for _, r := range given.Checkpoints {
+		if err := c.clearCheckpoint(ctx, r, listed, holds); err != nil {
+			errs = append(errs, fmt.Errorf("checkpoint %d: %w", r.ID, err))
 			continue
 		}
-		m, err := c.load(ctx, r.Manifest)
-		if err != nil {
-			return nil, err
-		}
-		kept = append(kept, m)
+		done.Checkpoints = append(done.Checkpoints, r)
 	}
-	return kept, nil
+	if len(given.Attempts) > 0 {
+		if err := c.clearAttempts(ctx, job, s, given.Attempts, holds); err != nil {
+			return done, errors.Join(append(errs, err)...)
+		}
+		done.Attempts = given.Attempts
+	}
+	return done, errors.Join(errs...)
+}
+
+// clearAttempts deletes what attempts that are over wrote and nothing holds: also a
+// manifest whose writing took longer than the clean-up of its checkpoint.
+func (c *Collector) clearAttempts(ctx context.Context, job weir.JobID, s Subject, over []weir.AttemptID, holds *Holds) error {
+	keys, err := c.list(ctx, JobPrefix(job))
+	if err != nil {
+		return err
+	}
+	var left []string
+	for _, attempt := range over {
+		left = append(left, Leftovers(keys, attempt, s.LastCheckpoint, holds)...)
+	}
+	for _, key := range keys {
+		k, ok := parseKey(key)
+		if !ok || !k.Manifest || k.Checkpoint > s.LastCheckpoint || holds.Has(key) {
+			continue
+		}
+		m, err := LoadManifest(ctx, c.blobs, key)
+		switch {
+		case errors.Is(err, weir.ErrNotFound), errors.Is(err, weir.ErrInvalid): // gone, or whose it is cannot be told
+		case err != nil:
+			return err
+		case slices.Contains(over, m.Attempt):
+			left = append(left, key)
+		}
+	}
+	return c.delete(ctx, left)
+}
+
+// clearCheckpoint deletes the objects of one checkpoint. A completed one's are in its
+// manifest; where that tells nothing, and for others, the attempt's are listed.
+func (c *Collector) clearCheckpoint(ctx context.Context, r Record, listed map[weir.AttemptID][]string, holds *Holds) error {
+	m, err := LoadManifest(ctx, c.blobs, ManifestKey(r.Job, r.ID))
+	if err != nil && !errors.Is(err, weir.ErrNotFound) && !errors.Is(err, weir.ErrInvalid) {
+		return err
+	}
+	var named []string
+	own := m != nil && m.Attempt == r.Attempt || r.Status == StatusCompleted
+	if own && m != nil {
+		named = m.Objects()
+	}
+	if _, ok := listed[r.Attempt]; !ok && (r.Status != StatusCompleted || m == nil) {
+		if listed[r.Attempt], err = c.list(ctx, AttemptPrefix(r.Job, r.Attempt)); err != nil {
+			return err
+		}
+	}
+	return c.delete(ctx, Garbage(r, named, listed[r.Attempt], own, holds))
 }
 
 func (c *Collector) list(ctx context.Context, prefix string) (keys []string, err error) {
@@ -170,127 +296,41 @@ func (c *Collector) list(ctx context.Context, prefix string) (keys []string, err
 	return keys, err
 }
 
-// Survey lists the job's objects and returns the newest checkpoint that has a
-// manifest, 0: none, and what Sweep needs.
-func (c *Collector) Survey(ctx context.Context) (newest weir.CheckpointID, keys []string, err error) {
-	keys, err = c.list(ctx, JobPrefix(c.fence.Job))
-	if err != nil {
-		return 0, nil, fmt.Errorf("survey: %w", err)
+// delete removes keys, several at a time, manifests after all else has gone; it goes on
+// past failures.
+func (c *Collector) delete(ctx context.Context, keys []string) error {
+	first := slices.IndexFunc(keys, func(key string) bool { k, _ := parseKey(key); return k.Manifest })
+	if first < 0 {
+		first = len(keys)
 	}
-	for _, key := range keys {
-		if k, ok := parseKey(key); ok && k.Manifest {
-			newest = max(newest, k.Checkpoint)
-		}
+	if err := deleteAll(ctx, c.blobs, c.opts.Aside, keys[:first]); err != nil {
+		return err
 	}
-	return newest, keys, nil
+	return deleteAll(ctx, c.blobs, c.opts.Aside, keys[first:])
 }
 
-// Sweep deletes, of the keys that Survey found, what interrupted aborts and clean-ups
-// left behind.
-func (c *Collector) Sweep(ctx context.Context, keys []string) error {
-	kept, err := c.kept(ctx, func(Retained) bool { return false })
-	if err != nil {
-		return fmt.Errorf("sweep: %w", err)
-	}
-	rows := map[weir.CheckpointID]Record{}
-	for _, m := range kept {
-		rows[m.Checkpoint] = Record{Status: StatusCompleted}
-	}
-	for _, key := range keys {
-		k, ok := parseKey(key)
-		if _, known := rows[k.Checkpoint]; !ok || known || k.Full || k.Agreed {
+// deleteAll deletes keys, aside of them at a time, and goes on past failures.
+func deleteAll(ctx context.Context, blobs blob.Store, aside int, keys []string) error {
+	failed := make([]error, len(keys))
+	var g errgroup.Group
+	g.SetLimit(max(1, aside))
+	for i, key := range keys {
+		do := func() error {
+			killpoint.Here("before-delete")
+			failed[i] = blobs.Delete(ctx, key)
+			killpoint.Here("after-delete")
+			return nil
+		}
+		if aside <= 1 {
+			_ = do()
 			continue
 		}
-		row, err := c.store.Checkpoint(ctx, c.fence, k.Checkpoint)
-		if err != nil && !errors.Is(err, weir.ErrNotFound) {
-			return fmt.Errorf("sweep: %w", err)
-		}
-		rows[k.Checkpoint] = row // without a status where there is none
+		g.Go(do)
 	}
-	leftovers := append(c.agreed(keys), Leftovers(keys, rows, kept)...)
-	leftovers = slices.DeleteFunc(leftovers, func(key string) bool {
-		k, _ := parseKey(key)
-		return k.Manifest && !c.wrote(ctx, key, rows[k.Checkpoint].Attempt)
-	})
-	return c.delete(ctx, leftovers)
-}
-
-// agreed lists what the tasks of older attempts went by.
-func (c *Collector) agreed(keys []string) []string {
-	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
-		k, ok := parseKey(key)
-		return !ok || !k.Agreed || k.Job != c.fence.Job || k.Attempt.Number >= c.fence.Attempt.Number
-	})
-}
-
-// wrote reports whether the manifest at key is that attempt's, as far as can be told.
-func (c *Collector) wrote(ctx context.Context, key string, attempt weir.AttemptID) bool {
-	m, err := LoadManifest(ctx, c.blobs, key)
-	return err == nil && m.Attempt == attempt
-}
-
-// Drop deletes what the fence's attempt wrote for an aborted checkpoint: keys, or, when
-// nil, all of it and its manifest.
-func (c *Collector) Drop(ctx context.Context, id weir.CheckpointID, keys []string) error {
-	if keys == nil {
-		all, err := c.list(ctx, AttemptPrefix(c.fence.Job, c.fence.Attempt))
-		if err != nil {
-			return fmt.Errorf("drop checkpoint %d: %w", id, err)
-		}
-		for _, key := range all {
-			if k, ok := parseKey(key); ok && !k.Full && k.Checkpoint == id {
-				keys = append(keys, key)
-			}
-		}
-		if manifest := ManifestKey(c.fence.Job, id); c.wrote(ctx, manifest, c.fence.Attempt) {
-			keys = append(keys, manifest)
-		}
+	_ = g.Wait() // its errors are in failed
+	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
+	if len(failed) > 0 {
+		return fmt.Errorf("%d of %d objects stay for now: %w", len(failed), len(keys), failed[0])
 	}
-	return c.delete(ctx, keys)
-}
-
-// Forget deletes the objects of a snapshot that its user gave up, a savepoint, but for
-// those that a kept manifest names. The row is marked before.
-func (c *Collector) Forget(ctx context.Context, manifest string) error {
-	m, err := LoadManifest(ctx, c.blobs, manifest)
-	if errors.Is(err, weir.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("forget: %w", err)
-	}
-	kept, err := c.kept(ctx, func(r Retained) bool { return r.ID == m.Checkpoint })
-	if err != nil {
-		return fmt.Errorf("forget: %w", err)
-	}
-	return c.delete(ctx, Garbage([]*Manifest{m}, kept))
-}
-
-// Purge deletes all objects of a job that is being deleted, but for its savepoints and
-// what is pinned: these outlive it.
-func (c *Collector) Purge(ctx context.Context) error {
-	kept, err := c.kept(ctx, func(r Retained) bool { return r.Type != TypeSavepoint && !r.Pinned })
-	if err != nil {
-		return fmt.Errorf("purge: %w", err)
-	}
-	used := objectSet(kept)
-	for _, m := range kept {
-		used[ManifestKey(m.Job, m.Checkpoint)] = true
-	}
-	keys, err := c.list(ctx, JobPrefix(c.fence.Job))
-	if err != nil {
-		return fmt.Errorf("purge: %w", err)
-	}
-	keys = slices.DeleteFunc(keys, func(key string) bool { return used[key] })
-	slices.SortStableFunc(keys, func(a, b string) int { // manifests last
-		return boolInt(strings.HasSuffix(a, "/manifest")) - boolInt(strings.HasSuffix(b, "/manifest"))
-	})
-	return c.delete(ctx, keys)
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return nil
 }

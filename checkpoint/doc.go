@@ -66,16 +66,22 @@
 //
 // # Clean-up
 //
-// Rows are marked first, objects go after, manifests last; each step may be repeated.
-// An abort deletes what its attempt wrote for it; a late ack releases its own objects.
-// What a killed owner left is found by the next attempt, which lists the job's objects
-// once and deletes those whose row says that they are nobody's. A clean-up that fails is
-// logged and tried again; it never holds up a checkpoint.
+// One path: a Collector, driven by the metastore's rows. What is given up is marked
+// first, under the job's row lock (failed, aborted, discarded; a deleted job); its objects
+// go after, its manifest last; then its row says that they are gone. Each step may be
+// interrupted and repeated, and an object that is gone already is deleted. What a kept
+// manifest names stays, whoever wrote it; a kept snapshot whose manifest cannot be read
+// holds what may be its own, and no more. A late ack releases its own objects at once;
+// what comes later still is found when the attempt is over and its folder is looked
+// through. Before the first deletion the job's keys are listed: where storage knows more
+// than the metastore, nothing goes. A clean-up that fails is tried again; it never holds
+// up a checkpoint.
 //
 // # Goroutines
 //
 // Runner.Run has one that owns the machine and one per lane: metastore and manifests,
-// tasks, deletions. They end with Run. Nothing else starts any.
+// tasks, deletions. They end with Run. A Collector's round deletes several objects at a
+// time and waits for them.
 //
 // # Failures
 //

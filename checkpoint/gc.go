@@ -3,24 +3,30 @@ package checkpoint
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"weir"
 )
 
 // Discards says which checkpoints retention gives up: all but the newest keep ones.
-// Savepoints, the base, what is pinned and what has open commits stay in any case, and
-// savepoints do not count.
+// Savepoints, the base, what is pinned, what a pending checkpoint may reuse and what has
+// open commits stay in any case, and savepoints do not count.
 func Discards(retained []Retained, keep int) []weir.CheckpointID {
 	list := slices.DeleteFunc(slices.Clone(retained), func(r Retained) bool { return r.Type != TypeCheckpoint })
 	slices.SortFunc(list, func(a, b Retained) int { return cmp.Compare(b.ID, a.ID) })
 	var ids []weir.CheckpointID
 	for _, r := range list[min(max(0, keep), len(list)):] {
-		if !r.Base && !r.Pinned && !r.CommitsOpen {
+		if r.Free() {
 			ids = append(ids, r.ID)
 		}
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// Free reports whether nothing holds a checkpoint but its job's retention.
+func (r Retained) Free() bool {
+	return r.Type == TypeCheckpoint && !r.Base && !r.Pinned && !r.Reused && !r.CommitsOpen
 }
 
 // KeepAtEnd says how many checkpoints, besides savepoints, a job that ended with a
@@ -36,67 +42,110 @@ func (o Options) KeepAtEnd(status weir.Status) int {
 	return o.NumRetained
 }
 
-// Garbage lists the objects that the manifests of given-up checkpoints name and no
-// kept one does (I9), then those manifests themselves: while a manifest is there, its
-// objects can be found and deleted again.
-func Garbage(discarded, kept []*Manifest) []string {
-	used := objectSet(kept)
+// Holds are the objects that may not be deleted, since something is kept that needs
+// them (I9). The zero value holds nothing.
+type Holds struct {
+	used map[string]bool
+	// A kept snapshot whose manifest cannot be read holds what may be its own: of a
+	// savepoint, which is self-contained, the objects of its number; of a checkpoint
+	// those of older ones, too.
+	blind   map[weir.CheckpointID]bool
+	through weir.CheckpointID
+}
+
+// Keep adds what a kept snapshot names: objects, and its manifest.
+func (h *Holds) Keep(manifest string, objects []string) {
+	if h.used == nil {
+		h.used = map[string]bool{}
+	}
+	h.used[manifest] = true
+	for _, key := range objects {
+		h.used[key] = true
+	}
+}
+
+// KeepUnread adds a kept snapshot whose manifest is missing or damaged.
+func (h *Holds) KeepUnread(r Retained) {
+	if h.blind == nil {
+		h.blind = map[weir.CheckpointID]bool{}
+	}
+	h.blind[r.ID] = true
+	if r.Type == TypeCheckpoint {
+		h.through = max(h.through, r.ID)
+	}
+}
+
+// Has reports whether a key may not be deleted.
+func (h *Holds) Has(key string) bool {
+	if h.used[key] {
+		return true
+	}
+	k, ok := parseKey(key)
+	if !ok || k.Agreed {
+		return !ok // what we did not write is not ours
+	}
+	if k.Manifest {
+		return h.blind[k.Checkpoint]
+	}
+	return h.blind[k.Checkpoint] || k.Checkpoint <= h.through && h.through > 0
+}
+
+// Garbage lists what goes of a checkpoint that was given up: of the keys that its
+// manifest names, and of those listed that its attempt wrote for it, all that nothing
+// holds. Its manifest comes last, if it is its own: while it is there, its objects can be
+// found and deleted again.
+func Garbage(r Record, named, listed []string, ownManifest bool, holds *Holds) []string {
 	var keys []string
-	for _, m := range discarded {
-		for _, key := range m.Objects() {
-			if !used[key] {
-				keys = append(keys, key)
-			}
+	for _, key := range slices.Concat(named, ofCheckpoint(listed, r)) {
+		if !holds.Has(key) {
+			keys = append(keys, key)
 		}
 	}
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
-	for _, m := range discarded {
-		if !slices.ContainsFunc(kept, func(k *Manifest) bool { return k.Job == m.Job && k.Checkpoint == m.Checkpoint }) {
-			keys = append(keys, ManifestKey(m.Job, m.Checkpoint))
-		}
+	if manifest := ManifestKey(r.Job, r.ID); ownManifest && !holds.Has(manifest) {
+		keys = append(keys, manifest)
 	}
 	return keys
 }
 
-func objectSet(manifests []*Manifest) map[string]bool {
-	used := map[string]bool{}
-	for _, m := range manifests {
-		for _, key := range m.Objects() {
-			used[key] = true
+// ofCheckpoint picks what a row's attempt wrote for it.
+func ofCheckpoint(keys []string, r Record) (own []string) {
+	for _, key := range keys {
+		k, ok := parseKey(key)
+		if ok && !k.Manifest && !k.Full && !k.Agreed && k.Job == r.Job && k.Attempt == r.Attempt && k.Checkpoint == r.ID {
+			own = append(own, key)
 		}
 	}
-	return used
+	return own
 }
 
-// Leftovers lists, of all keys of a job, those that an interrupted clean-up or abort
-// left behind: written for a checkpoint whose row says that it failed, was aborted or
-// was given up, by the attempt that the row names, and named by no kept manifest. A key
-// without such a row stays, for the metastore may have gone back in time. Manifests
-// come last.
-func Leftovers(keys []string, rows map[weir.CheckpointID]Record, kept []*Manifest) []string {
-	used := objectSet(kept)
-	for _, m := range kept {
-		used[ManifestKey(m.Job, m.Checkpoint)] = true
+// Leftovers lists, of all keys of an attempt that is over, those that nothing holds:
+// nobody will come to name them. What belongs to a checkpoint newer than the last one
+// that the metastore knows stays, for the metastore may have gone back in time.
+func Leftovers(keys []string, attempt weir.AttemptID, last weir.CheckpointID, holds *Holds) (left []string) {
+	for _, key := range keys {
+		k, ok := parseKey(key)
+		if ok && !k.Manifest && k.Attempt == attempt && k.Checkpoint <= last && !holds.Has(key) {
+			left = append(left, key)
+		}
 	}
+	return left
+}
+
+// Purges lists, of all keys of a job that was deleted, those that nothing holds,
+// manifests last.
+func Purges(keys []string, last weir.CheckpointID, holds *Holds) []string {
 	var objects, manifests []string
 	for _, key := range keys {
 		k, ok := parseKey(key)
-		row, known := rows[k.Checkpoint]
-		if !ok || k.Full || !known || used[key] || !gone(row) {
-			continue
-		}
 		switch {
-		case k.Manifest:
+		case !ok || k.Checkpoint > last || holds.Has(key):
+		case strings.HasSuffix(key, "/manifest"):
 			manifests = append(manifests, key)
-		case row.Attempt == k.Attempt:
+		default:
 			objects = append(objects, key)
 		}
 	}
 	return append(objects, manifests...)
-}
-
-// gone reports whether a checkpoint's objects are nobody's.
-func gone(r Record) bool {
-	return r.Discarded || r.Status == StatusFailed || r.Status == StatusAborted
 }

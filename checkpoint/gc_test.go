@@ -21,10 +21,20 @@ func TestCollectionScripts(t *testing.T) {
 			case "discards":
 				return fmt.Sprintf("%v\n", Discards(readRetained(t, lines), num(t, arg(d, "keep"))))
 			case "garbage":
-				return showKeys(Garbage(readManifests(t, lines, "discard", ""), readManifests(t, lines, "keep", "")))
+				row := Record{Job: testJob, ID: weir.CheckpointID(num(t, arg(d, "cp"))), Attempt: testAttempt}
+				return showKeys(Garbage(row, readKeys(lines, "named"), readKeys(lines, "listed"), arg(d, "manifest") == "own", readHolds(t, lines)))
 			case "leftovers":
-				prefix := JobPrefix(testJob)
-				return showKeys(Leftovers(readKeys(lines), readRows(t, lines), readManifests(t, lines, "keep", prefix)))
+				return showKeys(Leftovers(readKeys(lines, "key"), testAttempt, weir.CheckpointID(num(t, arg(d, "last"))), readHolds(t, lines)))
+			case "purge":
+				return showKeys(Purges(readKeys(lines, "key"), weir.CheckpointID(num(t, arg(d, "last"))), readHolds(t, lines)))
+			case "behind":
+				attempt, err := weir.ParseAttemptID(arg(d, "attempt"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := FoundIn(testJob, readKeys(lines, "key"))
+				return fmt.Sprintf("manifests %v, unknown %v: %q\n", s.Manifests, s.Unknown(weir.CheckpointID(num(t, arg(d, "last")))),
+					s.Behind(weir.CheckpointID(num(t, arg(d, "last"))), attempt))
 			}
 			d.Fatalf(t, "unknown command")
 			return ""
@@ -37,43 +47,38 @@ func readRetained(t *testing.T, lines []string) (list []Retained) {
 		words := strings.Fields(line)
 		list = append(list, Retained{
 			ID: weir.CheckpointID(num(t, words[0])), Type: Type(words[1]), Base: slices.Contains(words, "base"),
-			Pinned: slices.Contains(words, "pinned"), CommitsOpen: slices.Contains(words, "open"),
+			Pinned: slices.Contains(words, "pinned"), Reused: slices.Contains(words, "reused"), CommitsOpen: slices.Contains(words, "open"),
 		})
 	}
 	return list
 }
 
-func readManifests(t *testing.T, lines []string, verb, prefix string) (list []*Manifest) {
+// readHolds reads "keep 4: KEY…" and "unread 5 savepoint".
+func readHolds(t *testing.T, lines []string) *Holds {
+	h := &Holds{}
 	for _, line := range lines {
 		head, objects, _ := strings.Cut(line, ":")
-		rest, ok := strings.CutPrefix(head, verb+" ")
-		if !ok {
-			continue
-		}
-		m := &Manifest{Job: testJob, Checkpoint: weir.CheckpointID(num(t, rest)), Tasks: []TaskSnapshot{{Operators: []OperatorSnapshot{{}}}}}
-		for _, object := range strings.Fields(objects) {
-			op := &m.Tasks[0].Operators[0]
-			op.Keyed = append(op.Keyed, Handle{Object: prefix + object})
-		}
-		list = append(list, m)
-	}
-	return list
-}
-
-func readRows(t *testing.T, lines []string) map[weir.CheckpointID]Record {
-	rows := map[weir.CheckpointID]Record{}
-	for _, line := range lines {
-		if words := strings.Fields(line); words[0] == "row" {
-			rows[weir.CheckpointID(num(t, words[1]))] = Record{Attempt: testAttempt, Status: Status(words[2]), Discarded: slices.Contains(words, "discarded")}
+		words := strings.Fields(head)
+		switch words[0] {
+		case "keep":
+			var keys []string
+			for _, object := range strings.Fields(objects) {
+				keys = append(keys, JobPrefix(testJob)+object)
+			}
+			h.Keep(ManifestKey(testJob, weir.CheckpointID(num(t, words[1]))), keys)
+		case "unread":
+			h.KeepUnread(Retained{ID: weir.CheckpointID(num(t, words[1])), Type: Type(words[2])})
 		}
 	}
-	return rows
+	return h
 }
 
-func readKeys(lines []string) (keys []string) {
+func readKeys(lines []string, verb string) (keys []string) {
 	for _, line := range lines {
-		if key, ok := strings.CutPrefix(line, "key "); ok {
-			keys = append(keys, JobPrefix(testJob)+key)
+		if rest, ok := strings.CutPrefix(line, verb+" "); ok {
+			for _, key := range strings.Fields(rest) {
+				keys = append(keys, JobPrefix(testJob)+key)
+			}
 		}
 	}
 	return keys
@@ -91,27 +96,32 @@ func showKeys(keys []string) string {
 func TestGarbageKeepsNamed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var discarded, kept []*Manifest
-		named := map[string]bool{} // by kept ones
-		all := map[string]bool{}
-		for id := range rapid.IntRange(0, 6).Draw(t, "manifests") {
-			m := &Manifest{Job: testJob, Checkpoint: weir.CheckpointID(id + 1), Tasks: []TaskSnapshot{{Operators: []OperatorSnapshot{{}}}}}
+		holds, named, all := &Holds{}, map[string]bool{}, map[string]bool{}
+		given := map[weir.CheckpointID][]string{}
+		for i := range rapid.IntRange(0, 6).Draw(t, "manifests") {
+			id := weir.CheckpointID(i + 1)
 			keep := rapid.Bool().Draw(t, "keep")
+			var keys []string
 			for _, o := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 5).Draw(t, "objects") {
-				key := fmt.Sprint(o)
-				m.Tasks[0].Operators[0].Keyed = append(m.Tasks[0].Operators[0].Keyed, Handle{Object: key})
+				key := StateKey(testJob, testAttempt, "agg", 0, 1, o)
+				keys = append(keys, key)
 				named[key] = named[key] || keep
 				all[key] = all[key] || !keep
 			}
 			if keep {
-				kept = append(kept, m)
+				holds.Keep(ManifestKey(testJob, id), keys)
 			} else {
-				discarded = append(discarded, m)
+				given[id] = keys
 			}
 		}
-		garbage := Garbage(discarded, kept)
-		for key, given := range all {
-			if want := given && !named[key]; slices.Contains(garbage, key) != want {
+		gone := map[string]bool{}
+		for id, keys := range given {
+			for _, key := range Garbage(Record{Job: testJob, ID: id, Attempt: testAttempt}, keys, nil, true, holds) {
+				gone[key] = true
+			}
+		}
+		for key, givenUp := range all {
+			if want := givenUp && !named[key]; gone[key] != want {
 				t.Fatalf("%s is garbage: %v, want %v", key, !want, want)
 			}
 		}

@@ -80,10 +80,10 @@ func (r *Runner) do(ctx context.Context, a Action) Event {
 		r.tell(ctx, a)
 		return swept{}
 	case DropObjects:
-		r.swept("objects of an aborted checkpoint stay for now", r.collect.Drop(ctx, a.ID, a.Keys))
+		r.drop(ctx, a)
 		return swept{}
 	case Collect:
-		r.swept("collection stopped", r.collect.Collect(ctx, r.cfg.Options.withDefaults().NumRetained))
+		r.garbage()
 		return swept{}
 	case survey:
 		return r.survey(ctx)
@@ -126,18 +126,29 @@ func (r *Runner) writeManifest(ctx context.Context, m *Manifest) error {
 	return errors.New("another manifest is there")
 }
 
-// survey looks for checkpoints that the metastore does not know, then clears up what
-// earlier attempts left. Neither holds up the first checkpoint.
+// survey looks for checkpoints that the metastore does not know.
 func (r *Runner) survey(ctx context.Context) Event {
-	newest, keys, err := r.collect.Survey(ctx)
+	found, err := Find(ctx, r.cfg.Blobs, r.cfg.Fence.Job)
 	if err != nil {
 		r.swept("survey stopped", err)
 		return swept{}
 	}
-	if newest <= r.cfg.LastID {
-		r.swept("sweep stopped", r.collect.Sweep(ctx, keys))
+	return Surveyed{Newest: found.Newest()}
+}
+
+// drop deletes what a late ack named at once; all else that was given up is the
+// Collector's, which finds it by its row.
+func (r *Runner) drop(ctx context.Context, a DropObjects) {
+	if len(a.Keys) > 0 {
+		r.swept("objects of an aborted checkpoint stay for now", deleteAll(ctx, r.cfg.Blobs, 1, a.Keys))
 	}
-	return Surveyed{Newest: newest}
+	r.garbage()
+}
+
+func (r *Runner) garbage() {
+	if r.cfg.Garbage != nil {
+		r.cfg.Garbage()
+	}
 }
 
 // swept logs what a clean-up could not do; it never fails a checkpoint.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -275,57 +274,5 @@ func TestRunSweep(t *testing.T) {
 		if err := r.end(); err != nil {
 			t.Fatal(err)
 		}
-	})
-}
-
-// TestCollectorEnd: a savepoint outlives its job; what its user gives up goes, and what
-// another kept manifest names stays (C26, I9).
-func TestCollectorEnd(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, false, checkpoint.Options{})
-		r.start()
-		for _, name := range []string{"", "mine", "other", ""} {
-			var id weir.CheckpointID
-			var err error
-			if name == "" {
-				id, _, err = r.runner.Checkpoint(t.Context())
-			} else {
-				id, _, err = r.runner.Savepoint(t.Context(), name, false)
-			}
-			if err == nil {
-				_, err = r.runner.Wait(t.Context(), id)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := r.end(); err != nil {
-			t.Fatal(err)
-		}
-		c := checkpoint.NewCollector(r.store, r.faulty, fence, slog.New(slog.DiscardHandler))
-		if err := c.Collect(t.Context(), 0); err != nil { // the base stays
-			t.Fatal(err)
-		}
-		r.want("objects", r.objects(), objectsOf("1-aaaaaaaa", 2, 3, 4))
-		r.fault(blob.FailTimes(1, "Delete", "2-0", blob.Fault{Before: errors.New("access denied")}))
-		if err := c.Forget(t.Context(), checkpoint.ManifestKey(fence.Job, 2)); err == nil || !strings.Contains(err.Error(), "1 objects stay for now: access denied") {
-			t.Errorf("%v", err)
-		}
-		if err := c.Forget(t.Context(), checkpoint.ManifestKey(fence.Job, 2)); err != nil { // gone: nothing to do
-			t.Error(err)
-		}
-		if err := c.Collect(t.Context(), 0); err != nil {
-			t.Error(err)
-		}
-		r.want("objects", r.objects(), objectsOf("1-aaaaaaaa", 3, 4))
-		// The job is deleted; in the store of this test, savepoint 2 is still listed.
-		if _, err := r.store.DiscardCheckpoints(t.Context(), fence, []weir.CheckpointID{2}); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Purge(t.Context()); err != nil {
-			t.Error(err)
-		}
-		r.want("objects", r.objects(), objectsOf("1-aaaaaaaa", 3))
 	})
 }

@@ -45,6 +45,7 @@ type rig struct {
 	faulty *blob.Faulty
 	tasks  *checkpointtest.Tasks
 	runner *checkpoint.Runner
+	dirtyC chan struct{} // room for one: something was given up
 	cancel context.CancelFunc
 	endC   chan error
 
@@ -56,7 +57,10 @@ type rig struct {
 }
 
 func newRig(t *testing.T, sink bool, o checkpoint.Options) *rig {
-	r := &rig{t: t, store: checkpointtest.NewStore(fence), blobs: blob.NewMemory()}
+	r := &rig{t: t, store: checkpointtest.NewStore(fence), blobs: blob.NewMemory(), dirtyC: make(chan struct{}, 1)}
+	if o.NumRetained > 0 {
+		r.store.Keep(o.NumRetained, false)
+	}
 	r.faulty = blob.NewFaulty(r.blobs, func(c blob.Call) blob.Fault {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -72,9 +76,11 @@ func newRig(t *testing.T, sink bool, o checkpoint.Options) *rig {
 			defer r.mu.Unlock()
 			r.mu.events = append(r.mu.events, e.Kind+": "+e.Message)
 		},
+		Garbage: r.dirty,
 	}
 	r.tasks = &checkpointtest.Tasks{Fence: fence, List: checkpoint.TasksOf(r.cfg.Graph, 2), Blobs: r.blobs}
 	r.cfg.Tasks = r.tasks
+	go r.collect(t.Context())
 	return r
 }
 
@@ -90,13 +96,41 @@ func (r *rig) start() {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	r.cancel, r.endC = cancel, make(chan error, 1)
 	go func() { r.endC <- r.runner.Run(ctx) }()
+	r.dirty()
 	synctest.Wait()
+}
+
+func (r *rig) dirty() {
+	select {
+	case r.dirtyC <- struct{}{}:
+	default:
+	}
+}
+
+// collect clears up what is given up, as the holder of the lease does.
+func (r *rig) collect(ctx context.Context) {
+	c := checkpoint.NewCollector(r.store, r.faulty, checkpoint.CollectOptions{Aside: 4})
+	retry := time.NewTimer(time.Hour)
+	defer retry.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.dirtyC:
+		case <-retry.C:
+		}
+		if more, err := c.Round(ctx, fence.Job); more || err != nil {
+			retry.Reset(time.Second)
+		}
+	}
 }
 
 // end stops the runner and returns what Run did.
 func (r *rig) end() error {
 	r.cancel()
-	return <-r.endC
+	err := <-r.endC
+	synctest.Wait() // what it gave up is collected
+	return err
 }
 
 // attempt hands the job to its next attempt, started from the base.

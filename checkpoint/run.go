@@ -59,13 +59,15 @@ type Config struct {
 	// OnEvent is called with lines for the job's history, in order, one at a time; Seq
 	// is not set. nil: nobody listens.
 	OnEvent func(context.Context, weir.Event)
+	// Garbage is called when something was given up that a Collector may clear up; it
+	// must not block. nil: nobody listens.
+	Garbage func()
 }
 
 // A Runner takes the checkpoints of one attempt while Run runs. All other methods may
 // be called from any goroutine, also before Run.
 type Runner struct {
 	cfg     Config
-	collect *Collector
 	inputC  chan input
 	resultC chan Event
 	endingC chan Ending
@@ -123,7 +125,7 @@ func (swept) event() {}
 // NewRunner returns a Runner; Run runs it.
 func NewRunner(cfg Config) *Runner {
 	r := &Runner{
-		cfg: cfg, collect: NewCollector(cfg.Store, cfg.Blobs, cfg.Fence, cfg.Logger), inputC: make(chan input, 256), resultC: make(chan Event),
+		cfg: cfg, inputC: make(chan input, 256), resultC: make(chan Event),
 		endingC: make(chan Ending, 1), stopC: make(chan struct{}), doneC: make(chan struct{}), answers: map[RequestID]chan<- Answer{},
 		waiters: map[weir.CheckpointID][]chan<- waited{},
 	}
@@ -315,7 +317,7 @@ func (r *Runner) leave(ctx context.Context) {
 	if err == nil && status != StatusCompleted {
 		record.Status = status
 		r.ended(record)
-		err = r.collect.Drop(ctx, record.ID, nil)
+		r.garbage()
 	}
 	if err != nil && !errors.Is(err, weir.ErrStale) {
 		r.cfg.Logger.Warn("pending checkpoint not given up", "job", r.cfg.Fence.Job, "cp", record.ID, "err", err)

@@ -230,6 +230,7 @@ func TestRunFailsAttempt(t *testing.T) {
 			failure.Error() != "checkpoint 1 failed: declined by global_aggregate(k) subtask 0 on worker w1: put object x: no space left on device" {
 			t.Errorf("%v", err)
 		}
+		synctest.Wait()
 		r.want("rows", r.rows(), []string{"1 checkpoint failed declined"})
 		r.want("objects", r.objects(), nil)
 		r.want("events", r.mu.events, []string{"checkpoint: " + failure.Error()})

@@ -63,8 +63,12 @@ func (s *Store) BeginCheckpoint(ctx context.Context, fence weir.Fence, r checkpo
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, insert("checkpoints", checkpointColumns), j.ID, id, fence.Attempt.Number, fence.Attempt.Tag,
-			r.Type, checkpoint.StatusPending, r.Periodic, instant(orNow(r.TriggeredAt)), nil, 0, 0, "", r.Savepoint, false, r.Final, false, nil, nil, "", false)
+		reuses := weir.CheckpointID(0)
+		if j.Base.Job == j.ID {
+			reuses = j.Base.Checkpoint
+		}
+		_, err = tx.ExecContext(ctx, insert("checkpoints", checkpointColumns+", reuses"), j.ID, id, fence.Attempt.Number, fence.Attempt.Tag,
+			r.Type, checkpoint.StatusPending, r.Periodic, instant(orNow(r.TriggeredAt)), nil, 0, 0, "", r.Savepoint, false, r.Final, false, nil, nil, "", false, reuses)
 		if err != nil || r.Type != checkpoint.TypeSavepoint {
 			return err
 		}

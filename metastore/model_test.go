@@ -19,6 +19,7 @@ type model struct {
 	job    weir.Job
 	status map[weir.CheckpointID]checkpoint.Status
 	gone   map[weir.CheckpointID]bool
+	reuses map[weir.CheckpointID]weir.CheckpointID // the base when it began
 	ended  bool // the current attempt
 }
 
@@ -57,7 +58,7 @@ func checkModel(t *rapid.T, s *metastore.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &model{s: s, job: job, status: map[weir.CheckpointID]checkpoint.Status{}, gone: map[weir.CheckpointID]bool{}}
+	m := &model{s: s, job: job, status: map[weir.CheckpointID]checkpoint.Status{}, gone: map[weir.CheckpointID]bool{}, reuses: map[weir.CheckpointID]weir.CheckpointID{}}
 	t.Repeat(map[string]func(*rapid.T){
 		"begin attempt":    m.beginAttempt,
 		"set status":       m.setStatus,
@@ -126,6 +127,7 @@ func (m *model) beginCheckpoint(t *rapid.T) {
 	expect(t, err, nil)
 	m.job.LastCheckpoint++
 	m.status[m.job.LastCheckpoint] = checkpoint.StatusPending
+	m.reuses[m.job.LastCheckpoint] = m.job.Base.Checkpoint
 	if got != m.job.LastCheckpoint {
 		t.Fatalf("id %d, want %d", got, m.job.LastCheckpoint)
 	}
@@ -180,13 +182,23 @@ func (m *model) discard(t *rapid.T) {
 		return
 	}
 	expect(t, err, nil)
-	may := m.status[cp] == checkpoint.StatusCompleted && m.job.Base.Checkpoint != cp
+	may := m.status[cp] == checkpoint.StatusCompleted && m.job.Base.Checkpoint != cp && (m.gone[cp] || !m.reused(cp))
 	if may {
 		m.gone[cp] = true
 	}
 	if slices.Contains(got, cp) != may {
 		t.Fatalf("discarded %v, want %v", got, may)
 	}
+}
+
+// reused reports whether a pending checkpoint may name objects of another.
+func (m *model) reused(cp weir.CheckpointID) bool {
+	for id, status := range m.status {
+		if base := m.reuses[id]; status == checkpoint.StatusPending && base > 0 && base <= cp {
+			return true
+		}
+	}
+	return false
 }
 
 // check compares everything that the metastore shows with the model.

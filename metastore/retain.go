@@ -3,7 +3,6 @@ package metastore
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"time"
 
 	"weir"
@@ -14,18 +13,19 @@ import (
 // or a pin. ($1: the job)
 const retained = `SELECT c.id, c.type, c.manifest, c.commits_open,
 	EXISTS (SELECT 1 FROM jobs j WHERE j.base_job = c.job AND j.base_checkpoint = c.id AND j.id <> c.job AND j.deleted_at IS NULL)
-	OR EXISTS (SELECT 1 FROM pins p WHERE p.job = c.job AND p.checkpoint = c.id AND p.expires_at > ` + now + `)
+	OR EXISTS (SELECT 1 FROM pins p WHERE p.job = c.job AND p.checkpoint = c.id AND p.expires_at > ` + now + `),
+	EXISTS (SELECT 1 FROM checkpoints p WHERE p.job = c.job AND p.status = 'pending' AND p.reuses > 0 AND p.reuses <= c.id)
 	FROM checkpoints c WHERE c.job = $1 AND c.status = 'completed' AND NOT c.discarded ORDER BY c.id DESC`
 
 func scanRetained(row interface{ Scan(...any) error }) (checkpoint.Retained, error) {
 	var r checkpoint.Retained
-	err := row.Scan(&r.ID, &r.Type, &r.Manifest, &r.CommitsOpen, &r.Pinned)
+	err := row.Scan(&r.ID, &r.Type, &r.Manifest, &r.CommitsOpen, &r.Pinned, &r.Reused)
 	return r, err
 }
 
 // Retained lists the job's completed checkpoints that are not discarded, newest
 // first, with the base and pins marked, for collection. A job that has given up its
-// base (deleted, CANCELED under delete_on_cancellation, FAILED under none) has none.
+// base (deleted; CANCELED under delete_on_cancellation or none; FAILED under none) has none.
 func (s *Store) Retained(ctx context.Context, job weir.JobID) ([]checkpoint.Retained, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.opt.Timeout)
 	defer cancel()
@@ -63,35 +63,17 @@ func retainedIn(ctx context.Context, tx *sql.Tx, job weir.JobID, kept weir.Snaps
 // keptBase is the base that a job still holds.
 func keptBase(ctx context.Context, tx *sql.Tx, job weir.JobID) (weir.SnapshotRef, error) {
 	var base weir.SnapshotRef
-	var status weir.Status
-	var options text
-	var ended instant
-	var deleted bool
+	var h holding
 	err := tx.QueryRowContext(ctx, `SELECT base_job, base_checkpoint, status, checkpoint, ended_at, deleted_at IS NOT NULL FROM jobs WHERE id = $1`, job).
-		Scan(&base.Job, &base.Checkpoint, &status, &options, &ended, &deleted)
-	if err != nil {
+		Scan(&base.Job, &base.Checkpoint, &h.status, &h.options, &h.ended, &h.deleted)
+	if err != nil || h.givesUpBase() {
 		return weir.SnapshotRef{}, err
-	}
-	if deleted || !time.Time(ended).IsZero() && givesUpBase(status, options) {
-		return weir.SnapshotRef{}, nil
 	}
 	return base, nil
 }
 
-// givesUpBase reports whether a job that ended as status lets its base go.
-func givesUpBase(status weir.Status, options text) bool {
-	var o struct {
-		Retention string `json:"retention"`
-	}
-	if len(options) > 0 && json.Unmarshal(options, &o) != nil {
-		return false
-	}
-	return status == weir.StatusCanceled && o.Retention == "delete_on_cancellation" ||
-		status == weir.StatusFailed && o.Retention == "none"
-}
-
 // DiscardCheckpoints marks checkpoints given up, unless one is the base, pinned, a
-// savepoint or has open commits; it returns those it marked, now or before. Their
+// savepoint, reused by a pending one or has open commits; it returns those it marked, now or before. Their
 // objects may then be deleted. A base that its job has given up stops being one.
 func (s *Store) DiscardCheckpoints(ctx context.Context, fence weir.Fence, ids []weir.CheckpointID) ([]weir.CheckpointID, error) {
 	var out []weir.CheckpointID
@@ -106,7 +88,7 @@ func (s *Store) DiscardCheckpoints(ctx context.Context, fence weir.Fence, ids []
 		}
 		free := make(map[weir.CheckpointID]bool, len(kept))
 		for _, r := range kept {
-			free[r.ID] = !r.Base && !r.Pinned && !r.CommitsOpen && r.Type != checkpoint.TypeSavepoint
+			free[r.ID] = r.Free()
 		}
 		for _, id := range ids {
 			if ok, present := free[id]; present && !ok {

@@ -40,8 +40,9 @@ func (s *Store) Savepoint(ctx context.Context, name string) (checkpoint.Savepoin
 	return p, wrap("read savepoint", orNotFound(err, "savepoint %q", name))
 }
 
-// DeleteSavepoint forgets a savepoint that nothing is based on (weir.ErrConflict
-// otherwise) and returns it, so that its objects can be deleted.
+// DeleteSavepoint gives up a savepoint that nothing is based on (weir.ErrConflict
+// otherwise) and returns it. Its name is free; its checkpoint's row stays, so that its
+// objects are collected.
 func (s *Store) DeleteSavepoint(ctx context.Context, name string) (checkpoint.Savepoint, error) {
 	p, err := s.Savepoint(ctx, name)
 	if err != nil {

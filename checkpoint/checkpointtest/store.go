@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"weir"
 	"weir/checkpoint"
@@ -19,7 +21,7 @@ type Fault struct {
 	After  error // returned after the work was done: the caller cannot know
 }
 
-// A Store is a checkpoint.Store of one job in memory.
+// A Store is the checkpoint.Store and the checkpoint.Rows of one job in memory.
 type Store struct {
 	mu struct {
 		sync.Mutex
@@ -28,6 +30,11 @@ type Store struct {
 		base    weir.CheckpointID
 		rows    map[weir.CheckpointID]checkpoint.Record
 		pinned  map[weir.CheckpointID]bool
+		reuses  map[weir.CheckpointID]weir.CheckpointID // the base when a row began
+		keep    int
+		over    []weir.AttemptID // that were not looked through
+		deleted bool
+		gone    map[weir.CheckpointID]bool // collected
 		choose  func(method string) Fault
 		methods []string
 	}
@@ -38,7 +45,8 @@ func NewStore(fence weir.Fence) *Store {
 	s := &Store{}
 	s.mu.fence = fence
 	s.mu.rows = map[weir.CheckpointID]checkpoint.Record{}
-	s.mu.pinned = map[weir.CheckpointID]bool{}
+	s.mu.pinned, s.mu.reuses, s.mu.keep = map[weir.CheckpointID]bool{}, map[weir.CheckpointID]weir.CheckpointID{}, 3
+	s.mu.gone = map[weir.CheckpointID]bool{}
 	s.mu.choose = func(string) Fault { return Fault{} }
 	return s
 }
@@ -55,7 +63,29 @@ func (s *Store) Own(fence weir.Fence) {
 			s.mu.rows[id] = r
 		}
 	}
+	if s.mu.fence.Attempt != fence.Attempt && s.mu.fence.Attempt != (weir.AttemptID{}) {
+		s.mu.over = append(s.mu.over, s.mu.fence.Attempt)
+	}
 	s.mu.fence = fence
+}
+
+// Keep sets how many checkpoints the job's retention keeps; deleted: the job was.
+func (s *Store) Keep(n int, deleted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.keep, s.mu.deleted = n, deleted
+	if deleted {
+		s.mu.base = 0
+	}
+}
+
+// Discard gives a checkpoint or savepoint up, as its user does.
+func (s *Store) Discard(id weir.CheckpointID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.mu.rows[id]
+	r.Discarded = true
+	s.mu.rows[id] = r
 }
 
 // Fail lets choose decide the fate of every call from now on; method is its name.
@@ -141,7 +171,7 @@ func (s *Store) BeginCheckpoint(ctx context.Context, fence weir.Fence, r checkpo
 		}
 		s.mu.last++
 		r.ID, r.Status = s.mu.last, checkpoint.StatusPending
-		s.mu.rows[r.ID] = r
+		s.mu.rows[r.ID], s.mu.reuses[r.ID] = r, s.mu.base
 		id = r.ID
 		return nil
 	})
@@ -210,39 +240,96 @@ func (s *Store) Checkpoint(ctx context.Context, fence weir.Fence, id weir.Checkp
 	return r, err
 }
 
-// Retained implements checkpoint.Store.
+// Retained implements checkpoint.Rows.
 func (s *Store) Retained(ctx context.Context, _ weir.JobID) (list []checkpoint.Retained, err error) {
 	err = s.do(ctx, "Retained", nil, func() error {
-		for id, r := range s.mu.rows {
-			if r.Status == checkpoint.StatusCompleted && !r.Discarded {
-				list = append(list, checkpoint.Retained{
-					ID: id, Type: r.Type, Manifest: r.Manifest, Base: id == s.mu.base,
-					Pinned: s.mu.pinned[id], CommitsOpen: r.CommitsOpen,
-				})
-			}
-		}
+		list = s.retained()
 		return nil
 	})
-	slices.SortFunc(list, func(a, b checkpoint.Retained) int { return cmp.Compare(b.ID, a.ID) })
 	return list, err
 }
 
-// DiscardCheckpoints implements checkpoint.Store.
+func (s *Store) retained() (list []checkpoint.Retained) {
+	for id, r := range s.mu.rows {
+		if r.Status == checkpoint.StatusCompleted && !r.Discarded {
+			list = append(list, checkpoint.Retained{
+				ID: id, Type: r.Type, Manifest: r.Manifest, Base: id == s.mu.base,
+				Pinned: s.mu.pinned[id], Reused: s.reused(id), CommitsOpen: r.CommitsOpen,
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b checkpoint.Retained) int { return cmp.Compare(b.ID, a.ID) })
+	return list
+}
+
+func (s *Store) reused(id weir.CheckpointID) bool {
+	for _, r := range s.mu.rows {
+		if base := s.mu.reuses[r.ID]; r.Status == checkpoint.StatusPending && base > 0 && base <= id {
+			return true
+		}
+	}
+	return false
+}
+
+// DiscardCheckpoints implements checkpoint.Rows.
 func (s *Store) DiscardCheckpoints(ctx context.Context, fence weir.Fence, ids []weir.CheckpointID) (marked []weir.CheckpointID, err error) {
 	err = s.do(ctx, "DiscardCheckpoints", &fence, func() error {
+		for _, r := range s.retained() {
+			if r.Free() && slices.Contains(ids, r.ID) {
+				row := s.mu.rows[r.ID]
+				row.Discarded = true
+				s.mu.rows[r.ID] = row
+			}
+		}
 		for _, id := range ids {
-			r, err := s.row(id)
-			if err != nil {
-				return err
+			if s.mu.rows[id].Discarded {
+				marked = append(marked, id)
 			}
-			if id == s.mu.base || s.mu.pinned[id] || r.CommitsOpen || r.Discarded {
-				continue
-			}
-			r.Discarded = true
-			s.mu.rows[id] = r
-			marked = append(marked, id)
 		}
 		return nil
 	})
 	return marked, err
+}
+
+// Subject implements checkpoint.Rows.
+func (s *Store) Subject(ctx context.Context, _ weir.JobID) (out checkpoint.Subject, err error) {
+	err = s.do(ctx, "Subject", nil, func() error {
+		out = checkpoint.Subject{Fence: s.mu.fence, LastCheckpoint: s.mu.last, Keep: s.mu.keep, Deleted: s.mu.deleted}
+		return nil
+	})
+	return out, err
+}
+
+// GivenUp implements checkpoint.Rows.
+func (s *Store) GivenUp(ctx context.Context, _ weir.JobID, limit int, _ time.Duration) (out checkpoint.GivenUp, err error) {
+	err = s.do(ctx, "GivenUp", nil, func() error {
+		out.Attempts, out.Job = slices.Clone(s.mu.over), s.mu.deleted
+		for _, r := range s.mu.rows {
+			if !s.mu.gone[r.ID] && (r.Discarded || r.Status == checkpoint.StatusFailed || r.Status == checkpoint.StatusAborted) {
+				out.Checkpoints = append(out.Checkpoints, r)
+			}
+		}
+		slices.SortFunc(out.Checkpoints, func(a, b checkpoint.Record) int { return cmp.Compare(a.ID, b.ID) })
+		out.Checkpoints = out.Checkpoints[:min(limit, len(out.Checkpoints))]
+		return nil
+	})
+	return out, err
+}
+
+// Gone lists the checkpoints that were collected.
+func (s *Store) Gone() []weir.CheckpointID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.mu.gone))
+}
+
+// Collected implements checkpoint.Rows.
+func (s *Store) Collected(ctx context.Context, _ weir.JobID, done checkpoint.GivenUp) error {
+	return s.do(ctx, "Collected", nil, func() error {
+		for _, r := range done.Checkpoints {
+			s.mu.gone[r.ID] = true
+		}
+		s.mu.over = slices.DeleteFunc(s.mu.over, func(a weir.AttemptID) bool { return slices.Contains(done.Attempts, a) })
+		return nil
+	})
 }

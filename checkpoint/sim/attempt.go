@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -29,7 +28,6 @@ type attempt struct {
 	sweeper   *borrowed // by whom the collector reaches what is outside
 	sources   []*source
 	counters  []*counter
-	found     []string // keys, by the survey
 	lanes     [3]lane
 	ticks     time.Time // of the tick scheduled; zero: none
 
@@ -82,7 +80,7 @@ func (a *attempt) coordinate(t *thread, last weir.CheckpointID, open []weir.Chec
 		base = 0
 	}
 	a.sweeper = &borrowed{t}
-	a.collector = checkpoint.NewCollector(conn{a.sweeper}, blobs{a.sweeper}, a.fence, slog.New(slog.DiscardHandler))
+	a.collector = checkpoint.NewCollector(conn{a.sweeper}, blobs{a.sweeper}, checkpoint.CollectOptions{})
 	var acts []checkpoint.Action
 	a.c, acts = checkpoint.NewCoordinator(a.w.now, checkpoint.Start{
 		Fence: a.fence, Graph: graph(), Parallelism: a.parallelism,
@@ -102,14 +100,26 @@ func (a *attempt) sweep(work func(*thread) checkpoint.Event) {
 }
 
 func (a *attempt) survey() checkpoint.Event {
-	newest, keys, err := a.collector.Survey(context.Background())
-	a.found = keys
-	return checkpoint.Surveyed{Newest: newest, Err: err}
+	found, err := checkpoint.Find(context.Background(), blobs{a.sweeper}, a.fence.Job)
+	if err != nil {
+		return checkpoint.Surveyed{Err: err}
+	}
+	return checkpoint.Surveyed{Newest: found.Newest()}
 }
 
 func (a *attempt) clean(err error) {
 	if err != nil {
 		a.w.log("%v: clean-up: %v", a.fence.Attempt, err)
+	}
+}
+
+// collect clears up what the job has given up.
+func (a *attempt) collect() checkpoint.Event {
+	for {
+		more, err := a.collector.Round(context.Background(), a.fence.Job)
+		if a.clean(err); !more || err != nil {
+			return nil
+		}
 	}
 }
 
@@ -152,20 +162,16 @@ func (a *attempt) do(acts []checkpoint.Action) {
 		case checkpoint.Survey:
 			a.sweep(func(*thread) checkpoint.Event { return a.survey() })
 		case checkpoint.Sweep:
-			a.sweep(func(*thread) checkpoint.Event {
-				a.clean(a.collector.Sweep(context.Background(), a.found))
-				return nil
-			})
+			a.sweep(func(*thread) checkpoint.Event { return a.collect() })
 		case checkpoint.DropObjects:
 			a.sweep(func(*thread) checkpoint.Event {
-				a.clean(a.collector.Drop(context.Background(), act.ID, act.Keys))
-				return nil
+				for _, key := range act.Keys {
+					a.clean(blobs{a.sweeper}.Delete(context.Background(), key))
+				}
+				return a.collect()
 			})
 		case checkpoint.Collect:
-			a.sweep(func(*thread) checkpoint.Event {
-				a.clean(a.collector.Collect(context.Background(), a.w.options.NumRetained))
-				return nil
-			})
+			a.sweep(func(*thread) checkpoint.Event { return a.collect() })
 		case checkpoint.Answer:
 			if act.Request == a.asked {
 				a.stopping, a.refused = act.ID, act.Err != nil

@@ -378,6 +378,7 @@ func (w *world) adopt(j *jobRow) {
 	j.status, j.desired, j.failure, j.base = weir.StatusRestarting, weir.DesiredRunning, "", weir.SnapshotRef{}
 	if newest != nil {
 		j.base = weir.SnapshotRef{Job: j.id, Checkpoint: newest.Checkpoint}
+		delete(j.collected, newest.Checkpoint)
 		j.rows[newest.Checkpoint] = checkpoint.Record{
 			Job: j.id, ID: newest.Checkpoint, Attempt: newest.Attempt, Type: newest.Type, Status: checkpoint.StatusCompleted,
 			Manifest: checkpoint.ManifestKey(j.id, newest.Checkpoint), CommitsOpen: len(newest.OpenSegments()) > 0, Savepoint: newest.Savepoint,

@@ -23,6 +23,7 @@ func (w *world) newJob(id weir.JobID, base weir.SnapshotRef) {
 	j := &jobRow{
 		id: id, status: weir.StatusCreated, desired: weir.DesiredRunning, parallelism: 1 + w.rng.IntN(3),
 		base: base, last: base.Checkpoint, rows: map[weir.CheckpointID]checkpoint.Record{},
+		reuses: map[weir.CheckpointID]weir.CheckpointID{}, collected: map[weir.CheckpointID]bool{},
 	}
 	w.meta.jobs[id] = j
 	w.jobs = append(w.jobs, &job{id: id})

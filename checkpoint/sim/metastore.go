@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"weir"
@@ -40,6 +41,9 @@ type jobRow struct {
 	last        weir.CheckpointID
 	failure     string // its reason
 	rows        map[weir.CheckpointID]checkpoint.Record
+	reuses      map[weir.CheckpointID]weir.CheckpointID // the base when a row began
+	collected   map[weir.CheckpointID]bool              // rows whose objects are gone
+	over        []weir.AttemptID                        // whose folders were not looked through
 }
 
 type thenStart struct {
@@ -55,7 +59,7 @@ func (m *metastore) clone() map[weir.JobID]*jobRow {
 	jobs := map[weir.JobID]*jobRow{}
 	for id, j := range m.jobs {
 		c := *j
-		c.rows = maps.Clone(j.rows)
+		c.rows, c.reuses, c.collected, c.over = maps.Clone(j.rows), maps.Clone(j.reuses), maps.Clone(j.collected), slices.Clone(j.over)
 		jobs[id] = &c
 	}
 	return jobs
@@ -93,6 +97,9 @@ func (m *metastore) beginAttempt(id weir.JobID, last weir.AttemptID, term int64)
 
 // endAttempt aborts what the attempt left pending.
 func (m *metastore) endAttempt(j *jobRow) {
+	if j.attempt.Number > 0 && !slices.Contains(j.over, j.attempt) {
+		j.over = append(j.over, j.attempt)
+	}
 	for id, r := range j.rows {
 		if r.Status == checkpoint.StatusPending {
 			r.Status, r.CompletedAt = checkpoint.StatusAborted, m.w.now
@@ -175,12 +182,36 @@ func (m *metastore) retained(job weir.JobID) (list []checkpoint.Retained) {
 		if r.Status == checkpoint.StatusCompleted && !r.Discarded {
 			ref := weir.SnapshotRef{Job: job, Checkpoint: id}
 			list = append(list, checkpoint.Retained{
-				ID: id, Type: r.Type, Manifest: r.Manifest, Base: j.base == ref, Pinned: m.pinned(ref), CommitsOpen: r.CommitsOpen,
+				ID: id, Type: r.Type, Manifest: r.Manifest, Base: j.base == ref, Pinned: m.pinned(ref), Reused: j.reused(id), CommitsOpen: r.CommitsOpen,
 			})
 		}
 	}
 	slices.SortFunc(list, func(a, b checkpoint.Retained) int { return cmp.Compare(b.ID, a.ID) })
 	return list
+}
+
+// reused reports whether a pending checkpoint may name objects of another.
+func (j *jobRow) reused(id weir.CheckpointID) bool {
+	for p, base := range j.reuses {
+		if base > 0 && base <= id && j.rows[p].Status == checkpoint.StatusPending {
+			return true
+		}
+	}
+	return false
+}
+
+// everyAttempt has the folders of all attempts that are over looked through again: a
+// worker may have woken up, and stored something, long after they were.
+func (m *metastore) everyAttempt(id weir.JobID) {
+	j := m.jobs[id]
+	j.over = nil
+	_ = m.w.blobs.List(context.Background(), checkpoint.JobPrefix(id), func(key string, _ int64) bool {
+		a, err := weir.ParseAttemptID(strings.Split(key, "/")[1])
+		if err == nil && !slices.Contains(j.over, a) {
+			j.over = append(j.over, a)
+		}
+		return true
+	})
 }
 
 // A conn is the metastore as a caller reaches it.
@@ -207,7 +238,10 @@ func (c conn) BeginCheckpoint(_ context.Context, f weir.Fence, r checkpoint.Reco
 		j.last++
 		id = j.last
 		r.Job, r.ID, r.Attempt, r.Status = f.Job, id, f.Attempt, checkpoint.StatusPending
-		j.rows[id] = r
+		j.rows[id], j.reuses[id] = r, 0
+		if j.base.Job == j.id {
+			j.reuses[id] = j.base.Checkpoint
+		}
 		m.w.truth.begun(j, id)
 		return nil
 	})
@@ -284,7 +318,7 @@ func (c conn) Checkpoint(_ context.Context, f weir.Fence, id weir.CheckpointID) 
 	return r, err
 }
 
-// Retained implements checkpoint.Store.
+// Retained implements checkpoint.Rows.
 func (c conn) Retained(_ context.Context, job weir.JobID) (list []checkpoint.Retained, err error) {
 	err = c.do("retained", func(m *metastore) error {
 		list = m.retained(job)
@@ -293,18 +327,15 @@ func (c conn) Retained(_ context.Context, job weir.JobID) (list []checkpoint.Ret
 	return list, err
 }
 
-// DiscardCheckpoints implements checkpoint.Store.
+// DiscardCheckpoints implements checkpoint.Rows.
 func (c conn) DiscardCheckpoints(_ context.Context, f weir.Fence, ids []weir.CheckpointID) (marked []weir.CheckpointID, err error) {
 	err = c.fenced("discard", f, func(m *metastore, j *jobRow) error {
-		for _, id := range ids {
-			r, ok := j.rows[id]
-			ref := weir.SnapshotRef{Job: j.id, Checkpoint: id}
-			if !ok || j.base == ref || m.pinned(ref) || r.CommitsOpen || r.Status != checkpoint.StatusCompleted || r.Type == checkpoint.TypeSavepoint {
-				continue
+		for _, k := range m.retained(j.id) {
+			if r := j.rows[k.ID]; k.Free() && slices.Contains(ids, k.ID) {
+				r.Discarded = true
+				j.rows[k.ID] = r
+				marked = append(marked, k.ID)
 			}
-			r.Discarded = true
-			j.rows[id] = r
-			marked = append(marked, id)
 		}
 		return nil
 	})
@@ -314,4 +345,50 @@ func (c conn) DiscardCheckpoints(_ context.Context, f weir.Fence, ids []weir.Che
 	return marked, err
 }
 
-var _ checkpoint.Store = conn{}
+// Subject implements checkpoint.Rows.
+func (c conn) Subject(_ context.Context, job weir.JobID) (s checkpoint.Subject, err error) {
+	err = c.do("subject", func(m *metastore) error {
+		j := m.jobs[job]
+		s = checkpoint.Subject{
+			Fence: weir.Fence{Job: job, Attempt: j.attempt, Term: j.term}, LastCheckpoint: j.last,
+			Keep: m.w.options.NumRetained, Behind: j.failure == checkpoint.ReasonMetastoreBack,
+		}
+		return nil
+	})
+	return s, err
+}
+
+// GivenUp implements checkpoint.Rows.
+func (c conn) GivenUp(_ context.Context, job weir.JobID, limit int, _ time.Duration) (g checkpoint.GivenUp, err error) {
+	err = c.do("given_up", func(m *metastore) error {
+		j := m.jobs[job]
+		g.Attempts = slices.Clone(j.over)
+		for _, id := range slices.Sorted(maps.Keys(j.rows)) {
+			r := j.rows[id]
+			if len(g.Checkpoints) < limit && !j.collected[id] && (r.Discarded || r.Status == checkpoint.StatusFailed || r.Status == checkpoint.StatusAborted) {
+				g.Checkpoints = append(g.Checkpoints, r)
+			}
+		}
+		return nil
+	})
+	return g, err
+}
+
+// Collected implements checkpoint.Rows.
+func (c conn) Collected(_ context.Context, job weir.JobID, done checkpoint.GivenUp) error {
+	return c.do("collected", func(m *metastore) error {
+		j := m.jobs[job]
+		for _, r := range done.Checkpoints {
+			if j.rows[r.ID].Attempt == r.Attempt {
+				j.collected[r.ID] = true
+			}
+		}
+		j.over = slices.DeleteFunc(slices.Clone(j.over), func(a weir.AttemptID) bool { return a != j.attempt && slices.Contains(done.Attempts, a) })
+		return nil
+	})
+}
+
+var (
+	_ checkpoint.Store = conn{}
+	_ checkpoint.Rows  = conn{}
+)

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -140,14 +139,6 @@ func (w *world) deleteSavepoint(j *job, pick uint64) {
 		record := row.rows[r.ID]
 		record.Discarded = true
 		row.rows[r.ID] = record
-		if p := w.servers[len(w.servers)-1]; p.alive {
-			p.spawn(func(t *thread) {
-				c := checkpoint.NewCollector(conn{t}, blobs{t}, weir.Fence{Job: j.id, Attempt: row.attempt, Term: row.term}, nil)
-				if err := c.Forget(context.Background(), r.Manifest); err != nil {
-					w.log("savepoint %d: %v", r.ID, err)
-				}
-			})
-		}
 		return
 	}
 }

@@ -3,7 +3,6 @@ package sim
 import (
 	"container/heap"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -125,11 +124,13 @@ func (w *world) collect() func() bool {
 	w.servers = append(w.servers, p)
 	p.spawn(func(t *thread) {
 		for _, id := range w.meta.ids() {
-			c := checkpoint.NewCollector(conn{t}, blobs{t}, w.truth.owner[id], nil)
-			_, keys, err := c.Survey(context.Background())
-			err = errors.Join(err, c.Sweep(context.Background(), keys), c.Collect(context.Background(), w.options.NumRetained))
-			if err != nil {
-				w.fail("collection of %s: %v", id, err)
+			w.meta.everyAttempt(id)
+			c := checkpoint.NewCollector(conn{t}, blobs{t}, checkpoint.CollectOptions{})
+			for more := true; more; {
+				var err error
+				if more, err = c.Round(context.Background(), id); err != nil {
+					w.fail("collection of %s: %v", id, err)
+				}
 			}
 		}
 		done = true

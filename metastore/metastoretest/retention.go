@@ -35,7 +35,7 @@ func retentionKeeps(t *testing.T, s suite) {
 	got, err := s.Retained(t.Context(), j.ID)
 	ok(t, err)
 	equal(t, got, []checkpoint.Retained{
-		{ID: base, Type: checkpoint.TypeCheckpoint, Manifest: "m", Base: true},
+		{ID: base, Type: checkpoint.TypeCheckpoint, Manifest: "m", Base: true, Reused: true}, // by the pending one
 		{ID: open, Type: checkpoint.TypeCheckpoint, Manifest: "m", CommitsOpen: true},
 		{ID: saved, Type: checkpoint.TypeSavepoint, Manifest: "m"},
 		{ID: forked, Type: checkpoint.TypeCheckpoint, Manifest: "m", Pinned: true},
@@ -76,6 +76,7 @@ func retentionCanceled(t *testing.T, s suite) {
 		"b": {"delete_on_cancellation", weir.StatusCanceled, true},
 		"c": {"delete_on_cancellation", weir.StatusFailed, false},
 		"d": {"none", weir.StatusFailed, true},
+		"e": {"none", weir.StatusCanceled, true},
 	} {
 		j := newJob(name)
 		j.Checkpoint, _ = json.Marshal(map[string]string{"retention": c.retention}) // strings marshal

@@ -24,16 +24,15 @@ type Store interface {
 	job.Events
 	job.History
 	job.Tables
-	checkpoint.Store
+	job.Checkpoints
+	job.Pins
 	CheckpointSummary(ctx context.Context, job weir.JobID, f checkpoint.Filter) (checkpoint.Summary, error)
 	NewestEvents(ctx context.Context, job weir.JobID, before int64, limit int) ([]weir.Event, error)
-	Pin(ctx context.Context, ref weir.SnapshotRef, holder string, ttl time.Duration) error
-	Unpin(ctx context.Context, ref weir.SnapshotRef, holder string) error
 }
 
 // Run runs the suite; open returns an empty store for each test.
 func Run(t *testing.T, open func(t *testing.T) Store) {
-	for _, group := range []map[string]func(*testing.T, suite){jobTests, attemptTests, checkpointTests, savepointTests, retentionTests, historyTests, catalogTests, raceTests} {
+	for _, group := range []map[string]func(*testing.T, suite){jobTests, attemptTests, checkpointTests, savepointTests, retentionTests, collectionTests, historyTests, catalogTests, raceTests} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -154,7 +154,7 @@ func (d *driver) coordinate(ctx context.Context) {
 		Fence: d.fence(), Graph: d.graph, Parallelism: j.Parallelism, Options: d.options,
 		Base: r.ref, LastID: j.LastCheckpoint, OpenCommits: r.open,
 		Store: d.s.deps.Checkpoints, Blobs: d.s.deps.Blobs, Tasks: reached,
-		Now: d.s.now, Logger: d.s.deps.Logger, OnEvent: d.record,
+		Now: d.s.now, Logger: d.s.deps.Logger, OnEvent: d.record, Garbage: func() { d.s.clean.wake(d.id) },
 	})}
 	d.mu.run = run
 	ended := d.mu.ended

@@ -77,8 +77,8 @@
 // # Goroutines
 //
 // Service.Run owns five: heartbeats, reports, commands of other servers, the watch over
-// workers (and its pings), the lease. The lease owns hold while it has it, and hold one
-// per job: driver.run. A driver owns those of its actions that wait: reading a manifest,
+// workers (and its pings), the lease. The lease owns hold while it has it, and hold
+// the collector and one per job: driver.run. A driver owns those of its actions that wait: reading a manifest,
 // deploying, ending, the coordinator. A driver never blocks whoever posts an event.
 //
 // # Failures
@@ -86,7 +86,8 @@
 // The metastore away: a driver repeats what it has to write until it is written or
 // stale; tasks and checkpoints' uploads go on; no decision is made. A driver that meets
 // what it does not expect ends with an error, and the next look begins another from the
-// row. Deleting a job's objects is tried once; what stays is logged.
+// row. What was given up and could not be deleted is tried again (collect.go), with
+// growing pauses, by whoever holds the lease; the job's history says so once.
 //
 // # Testing
 //

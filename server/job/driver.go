@@ -188,7 +188,7 @@ func (d *driver) begin(ctx context.Context) ([]event, error) {
 		f := &weir.Failure{Reason: "plan", Message: err.Error()}
 		return nil, d.s.deps.Store.SetStatus(ctx, d.fenceOf(j), weir.StatusFailed, f)
 	}
-	d.machine = newMachine(j, restart, discards(d.options.Retention))
+	d.machine = newMachine(j, restart)
 	return []event{evStart{saved}}, nil
 }
 
@@ -199,13 +199,6 @@ func (d *driver) saved(ctx context.Context, j weir.Job) (bool, error) {
 	}
 	r, err := d.s.deps.Store.CheckpointByID(ctx, j.ID, j.Base.Checkpoint)
 	return err == nil && r.Savepoint == j.StopSavepoint && r.Status == checkpoint.StatusCompleted, err
-}
-
-// discards says with which ends of a job its checkpoints end.
-func discards(r checkpoint.Retention) func(weir.Status) bool {
-	return func(s weir.Status) bool {
-		return s == weir.StatusCanceled && r != checkpoint.RetainOnCancellation || s == weir.StatusFailed && r == checkpoint.RetainNone
-	}
 }
 
 func (d *driver) fenceOf(j weir.Job) weir.Fence {
@@ -246,11 +239,6 @@ func (d *driver) do(ctx context.Context, act action) (more []event, done bool, e
 		return nil, false, d.resume(ctx, act.Stop)
 	case actNote:
 		d.note(ctx, act)
-	case actDiscard:
-		c := checkpoint.NewCollector(d.s.deps.Checkpoints, d.s.deps.Blobs, d.fence(), d.log)
-		if err := c.Collect(ctx, 0); err != nil {
-			d.log.Warn("checkpoints not deleted", "err", err)
-		}
 	case actDone:
 		return nil, true, nil
 	default:
@@ -344,6 +332,9 @@ func (d *driver) setStatus(ctx context.Context, act actStatus) error {
 		}
 	}
 	if err == nil {
+		if act.To.Terminal() {
+			d.s.clean.wake(d.id) // its retention may say that its checkpoints end with it
+		}
 		d.log.Info("job status", "status", act.To, "attempt", d.machine.job.Attempt, "failure", act.Failure)
 	}
 	return err

@@ -100,22 +100,20 @@ type (
 		To      weir.Status
 		Failure *weir.Failure
 	}
-	actResume  struct{ Stop string }          // record that the user's stop with that savepoint is over: desired is running
-	actDiscard struct{}                       // delete the job's checkpoints
-	actNote    struct{ Kind, Message string } // append to the history
-	actDone    struct{}                       // the machine has no more to do
+	actResume struct{ Stop string }          // record that the user's stop with that savepoint is over: desired is running
+	actNote   struct{ Kind, Message string } // append to the history
+	actDone   struct{}                       // the machine has no more to do
 )
 
-func (actBegin) isAction()   {}
-func (actLoad) isAction()    {}
-func (actPlace) isAction()   {}
-func (actDeploy) isAction()  {}
-func (actRun) isAction()     {}
-func (actSave) isAction()    {}
-func (actEnd) isAction()     {}
-func (actCommit) isAction()  {}
-func (actStatus) isAction()  {}
-func (actResume) isAction()  {}
-func (actDiscard) isAction() {}
-func (actNote) isAction()    {}
-func (actDone) isAction()    {}
+func (actBegin) isAction()  {}
+func (actLoad) isAction()   {}
+func (actPlace) isAction()  {}
+func (actDeploy) isAction() {}
+func (actRun) isAction()    {}
+func (actSave) isAction()   {}
+func (actEnd) isAction()    {}
+func (actCommit) isAction() {}
+func (actStatus) isAction() {}
+func (actResume) isAction() {}
+func (actNote) isAction()   {}
+func (actDone) isAction()   {}

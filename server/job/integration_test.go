@@ -188,9 +188,10 @@ func TestStopAndStartElsewhere(t *testing.T) {
 	if err := s.DeleteSavepoint(ctx, "halfway"); err != nil && !errors.Is(err, weir.ErrNotFound) {
 		t.Error(err)
 	}
-	if _, err := c.Blobs.Stat(ctx, sp.Manifest); !errors.Is(err, weir.ErrNotFound) {
-		t.Errorf("manifest of a deleted savepoint: %v", err)
-	}
+	c.Until("the savepoint's objects are gone", func(ctx context.Context) bool {
+		_, err := c.Blobs.Stat(ctx, sp.Manifest)
+		return errors.Is(err, weir.ErrNotFound)
+	})
 }
 
 func TestRestoreWhileRunning(t *testing.T) {

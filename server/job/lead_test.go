@@ -11,6 +11,9 @@ import (
 	"weir"
 )
 
+// noCheckpoints is a metastore that has none.
+type noCheckpoints struct{ Checkpoints }
+
 // leases is a metastore that has leases and no jobs.
 type leases struct {
 	Store
@@ -41,6 +44,11 @@ func (l *leases) ReleaseLease(_ context.Context, _ int, holder string) error {
 		l.held.Expires = l.now()
 	}
 	return nil
+}
+
+// Collectable finds nothing to collect.
+func (noCheckpoints) Collectable(context.Context, weir.JobID, int, time.Duration) ([]weir.JobID, weir.JobID, error) {
+	return nil, "", nil
 }
 
 func (l *leases) Jobs(context.Context, weir.JobFilter) ([]weir.Job, error) { return nil, nil }
@@ -79,7 +87,7 @@ func (nobody) Heartbeats(ctx context.Context, _ func([]byte)) error {
 // serve runs a server until stop is called.
 func serve(t *testing.T, store Store, opts Options) (s *Service, stop func()) {
 	t.Helper()
-	s = New(Deps{Store: store, Control: nobody{}, Reports: nobody{}, Logger: slog.New(slog.DiscardHandler)}, opts)
+	s = New(Deps{Store: store, Checkpoints: noCheckpoints{}, Control: nobody{}, Reports: nobody{}, Logger: slog.New(slog.DiscardHandler)}, opts)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()

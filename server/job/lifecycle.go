@@ -283,7 +283,7 @@ func (s *Service) await(ctx context.Context, done func() (bool, error)) error {
 	}
 }
 
-// delete marks the job deleted, then deletes its objects. Its savepoints, and what
+// delete marks the job deleted; its objects are collected. Its savepoints, and what
 // others have pinned, stay.
 func (s *Service) delete(ctx context.Context, idOrName string, abandon bool) error {
 	j, err := s.Get(ctx, idOrName)
@@ -301,14 +301,6 @@ func (s *Service) delete(ctx context.Context, idOrName string, abandon bool) err
 	if err := s.deps.Store.DeleteJob(ctx, j.ID); err != nil {
 		return err
 	}
-	fence := weir.Fence{Job: j.ID, Attempt: j.Attempt, Term: j.Term}
-	c := checkpoint.NewCollector(s.deps.Checkpoints, s.deps.Blobs, fence, s.deps.Logger)
-	err = c.Collect(ctx, 0)
-	if err == nil {
-		err = c.Purge(ctx)
-	}
-	if err != nil {
-		s.deps.Logger.Warn("job deleted, some of its objects stay", "job", j.ID, "err", err)
-	}
+	s.clean.wake(j.ID)
 	return nil
 }

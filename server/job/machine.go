@@ -56,7 +56,6 @@ type machine struct {
 	strands bool                 // it waits no longer
 	stuck   string               // why commits are open, as last told
 	restart restarts
-	discard func(weir.Status) bool // whether checkpoints end with the job
 }
 
 // wake is when the machine wants a tick; zero: it wants none.
@@ -70,10 +69,9 @@ func (m *machine) wake() time.Time {
 	return time.Time{}
 }
 
-// newMachine makes the machine of a job as its row stands. discard says with which
-// final statuses its checkpoints end.
-func newMachine(job weir.Job, opts RestartOptions, discard func(weir.Status) bool) *machine {
-	return &machine{job: job, restart: restarts{opts: opts}, discard: discard}
+// newMachine makes the machine of a job as its row stands.
+func newMachine(job weir.Job, opts RestartOptions) *machine {
+	return &machine{job: job, restart: restarts{opts: opts}}
 }
 
 // step takes one event in and returns what to do.
@@ -311,9 +309,6 @@ func (m *machine) committed(now time.Time, ev evCommitted, out *actions) {
 	}
 	m.phase, m.wakeAt = phaseDone, time.Time{}
 	m.status(m.ending, m.failure, out)
-	if m.discard(m.ending) {
-		out.add(actDiscard{})
-	}
 	out.add(actDone{})
 }
 

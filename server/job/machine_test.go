@@ -103,8 +103,7 @@ func (s *jobScript) job(t *testing.T, d *datadriven.TestData) event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	discard := d.HasArg("discard")
-	s.m = newMachine(j, restart, func(weir.Status) bool { return discard })
+	s.m = newMachine(j, restart)
 	return evStart{Saved: d.HasArg("saved")}
 }
 
@@ -216,8 +215,6 @@ func describeAction(a action) string {
 		return s
 	case actResume:
 		return "take the stop back"
-	case actDiscard:
-		return "delete checkpoints"
 	case actNote:
 		return fmt.Sprintf("note %s: %s", a.Kind, a.Message)
 	case actDone:

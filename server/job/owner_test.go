@@ -105,7 +105,7 @@ func TestResumeKeepsNewerWish(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := newDriver(s, stopped, term)
-	d.machine = newMachine(stopped, DefaultRestart(), func(weir.Status) bool { return false })
+	d.machine = newMachine(stopped, DefaultRestart())
 	d.machine.phase, d.machine.begun = phaseSave, true
 	if _, err := s.cancel(t.Context(), j.Name, false); err != nil {
 		t.Fatal(err)

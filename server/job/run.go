@@ -26,6 +26,7 @@ type Store interface {
 	Leases
 	Events
 	History
+	Pins
 }
 
 // A Control carries commands to workers and back (transport). Server is the name
@@ -54,7 +55,7 @@ type Reports interface {
 // Deps are what a Service works with; all are required.
 type Deps struct {
 	Store       Store
-	Checkpoints checkpoint.Store
+	Checkpoints Checkpoints
 	Blobs       blob.Store
 	Control     Control
 	Reports     Reports
@@ -72,6 +73,8 @@ type Options struct {
 	Alone bool
 	// History says how long the history of checkpoints is kept; zero: for ever.
 	History checkpoint.Thinning
+	// CollectLinger is how long after an attempt's end its folder is left alone; 0: 1 m.
+	CollectLinger time.Duration
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
@@ -79,6 +82,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.LeaseTTL = cmp.Or(o.LeaseTTL, 3*time.Second)
 	o.Poll = cmp.Or(o.Poll, time.Second)
+	o.CollectLinger = cmp.Or(o.CollectLinger, collectLinger)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -93,6 +97,7 @@ type Service struct {
 	id    string // this server's incarnation: the lease's holder
 	now   func() time.Time
 	wakeC chan struct{} // room for one: the holder looks at the metastore
+	clean *collector
 
 	mu struct {
 		sync.Mutex
@@ -111,7 +116,7 @@ type Service struct {
 // New makes a Service; Run runs it.
 func New(deps Deps, opts Options) *Service {
 	opts = opts.withDefaults()
-	s := &Service{deps: deps, opts: opts, now: opts.Now, id: weir.NewIncarnation(), wakeC: make(chan struct{}, 1)}
+	s := &Service{deps: deps, opts: opts, now: opts.Now, id: weir.NewIncarnation(), wakeC: make(chan struct{}, 1), clean: newCollector(deps, opts)}
 	s.mu.workers, s.mu.jobs, s.mu.reserved = newRegistry(), map[weir.JobID]*driver{}, map[weir.JobID]map[weir.WorkerID]int{}
 	s.mu.ended, s.mu.strays = map[weir.JobID]endedAttempt{}, map[stray]bool{}
 	return s
@@ -246,6 +251,7 @@ func (s *Service) hold(ctx context.Context, holding *sync.Mutex, term int64) err
 	s.deps.Logger.Info("lease gained", "server", s.id, "term", term)
 	var g errgroup.Group
 	g.Go(func() error { s.thin(ctx); return nil })
+	g.Go(func() error { s.clean.run(ctx); return nil })
 	ticker := time.NewTicker(s.opts.Poll)
 	defer ticker.Stop()
 	for ctx.Err() == nil {

@@ -82,13 +82,31 @@ type History interface {
 	Savepoints(ctx context.Context) ([]checkpoint.Savepoint, error)
 	// Savepoint reads one by name.
 	Savepoint(ctx context.Context, name string) (checkpoint.Savepoint, error)
-	// DeleteSavepoint forgets a savepoint that nothing is based on (weir.ErrConflict
-	// otherwise) and returns it, so that its objects can be deleted.
+	// DeleteSavepoint gives up a savepoint that nothing is based on (weir.ErrConflict
+	// otherwise) and returns it; its objects are collected.
 	DeleteSavepoint(ctx context.Context, name string) (checkpoint.Savepoint, error)
 	// ThinHistory takes the detail from checkpoints that ended long ago and forgets those
 	// that ended longer ago, by the database's clock, one batch of each; never what can
 	// still be restored.
 	ThinHistory(ctx context.Context, keep checkpoint.Thinning) (checkpoint.Thinned, error)
+}
+
+// Checkpoints is the part of the metastore in which checkpoints are decided and collected.
+type Checkpoints interface {
+	checkpoint.Store
+	checkpoint.Rows
+	// Collectable lists jobs, by id after one, of which something may have to be
+	// collected: limit of them are looked at, next is the last of these, empty at the end.
+	Collectable(ctx context.Context, after weir.JobID, limit int, linger time.Duration) (ids []weir.JobID, next weir.JobID, err error)
+}
+
+// Pins is the part of the metastore that keeps snapshots from collection while they are used.
+type Pins interface {
+	// Pin keeps a completed checkpoint for ttl in the name of holder; one that was given
+	// up is weir.ErrConflict.
+	Pin(ctx context.Context, ref weir.SnapshotRef, holder string, ttl time.Duration) error
+	// Unpin lets go what holder pinned.
+	Unpin(ctx context.Context, ref weir.SnapshotRef, holder string) error
 }
 
 // Tables is the part of the metastore that keeps the catalog.

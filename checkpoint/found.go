@@ -1,0 +1,90 @@
+package checkpoint
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"weir"
+	"weir/checkpoint/blob"
+)
+
+// A Found is what object storage holds of a job, as the keys tell.
+type Found struct {
+	Job       weir.JobID
+	Manifests []weir.CheckpointID // in order
+	Attempts  []weir.AttemptID    // that wrote something, by number and tag
+}
+
+// Find lists a job's objects.
+func Find(ctx context.Context, blobs blob.Store, job weir.JobID) (*Found, error) {
+	var keys []string
+	err := blobs.List(ctx, JobPrefix(job), func(key string, _ int64) bool {
+		keys = append(keys, key)
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list objects of %s: %w", job, err)
+	}
+	return FoundIn(job, keys), nil
+}
+
+// FoundIn tells it from keys that were listed already.
+func FoundIn(job weir.JobID, keys []string) *Found {
+	s := &Found{Job: job}
+	for _, key := range keys {
+		s.add(key)
+	}
+	slices.Sort(s.Manifests)
+	slices.SortFunc(s.Attempts, compareAttempts)
+	return s
+}
+
+func (s *Found) add(key string) {
+	k, ok := parseKey(key)
+	switch {
+	case !ok || k.Job != s.Job:
+	case k.Manifest:
+		s.Manifests = append(s.Manifests, k.Checkpoint)
+	case !slices.Contains(s.Attempts, k.Attempt):
+		s.Attempts = append(s.Attempts, k.Attempt)
+	}
+}
+
+func compareAttempts(a, b weir.AttemptID) int {
+	return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Tag, b.Tag))
+}
+
+// Newest is the newest checkpoint that has a manifest; 0: none has.
+func (s *Found) Newest() weir.CheckpointID {
+	if len(s.Manifests) == 0 {
+		return 0
+	}
+	return s.Manifests[len(s.Manifests)-1]
+}
+
+// Unknown lists the checkpoints with a manifest that are newer than the last id that the
+// metastore gave out.
+func (s *Found) Unknown(last weir.CheckpointID) []weir.CheckpointID {
+	i, _ := slices.BinarySearch(s.Manifests, last+1)
+	return s.Manifests[i:]
+}
+
+// Behind says what storage holds that a metastore cannot know whose last checkpoint and
+// current attempt of the job are these; empty: nothing. The row must have been read after
+// the search was begun.
+func (s *Found) Behind(last weir.CheckpointID, current weir.AttemptID) string {
+	if newest := s.Newest(); newest > last {
+		return fmt.Sprintf("storage holds checkpoint %d, but the last id given out is %d", newest, last)
+	}
+	for _, a := range slices.Backward(s.Attempts) {
+		if a.Number > current.Number {
+			return fmt.Sprintf("storage holds objects of attempt %v, but the last attempt known is %d", a, current.Number)
+		}
+		if a.Number == current.Number && a.Tag != current.Tag {
+			return fmt.Sprintf("storage holds objects of an attempt %v, but attempt %d known here is %v", a, current.Number, current)
+		}
+	}
+	return ""
+}
