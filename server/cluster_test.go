@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir"
 	"weir/server"
 	"weir/server/job/jobtest"
 )
@@ -109,9 +111,10 @@ func TestCluster(t *testing.T) {
 	for _, name := range []string{"sp", "end"} {
 		manifest := call[server.Savepoint](t, a, "GET", "/v1/savepoints/"+name, nil, 200).Manifest
 		call[struct{}](t, a, "DELETE", "/v1/savepoints/"+name, nil, 204)
-		if _, err := c.Blobs.Stat(t.Context(), manifest); err == nil {
-			t.Errorf("savepoint %s is deleted and its manifest is there", name)
-		}
+		eventually(t, "the objects of savepoint "+name+" go", func() bool {
+			_, err := c.Blobs.Stat(t.Context(), manifest)
+			return errors.Is(err, weir.ErrNotFound)
+		})
 	}
 	call[server.Job](t, a, "POST", "/v1/jobs/count/cancel", nil, 202)
 	status("CANCELED")
