@@ -31,6 +31,9 @@ type attempt struct {
 	lanes     [3]lane
 	ticks     time.Time // of the tick scheduled; zero: none
 
+	under    map[weir.CheckpointID]checkpoint.Type // that have begun, and not ended
+	failures int                                   // failed checkpoints in a row
+	open     map[checkpoint.RequestID]bool         // requests without an answer
 	requests checkpoint.RequestID
 	begun    weir.CheckpointID    // newest id begun here
 	asked    checkpoint.RequestID // of the stop's savepoint; 0: not yet
@@ -173,6 +176,10 @@ func (a *attempt) do(acts []checkpoint.Action) {
 		case checkpoint.Collect:
 			a.sweep(func(*thread) checkpoint.Event { return a.collect() })
 		case checkpoint.Answer:
+			if !a.open[act.Request] {
+				a.w.fail("request %d is answered twice, or was never made", act.Request)
+			}
+			delete(a.open, act.Request)
 			if act.Request == a.asked {
 				a.stopping, a.refused = act.ID, act.Err != nil
 			}
@@ -180,13 +187,20 @@ func (a *attempt) do(acts []checkpoint.Action) {
 			a.w.log("%s %v: %s", a.fence.Job[34:], a.fence.Attempt, act.Message)
 		case checkpoint.Ended:
 			a.w.log("%s %v: %s %d %s", a.fence.Job[34:], a.fence.Attempt, act.Record.Type, act.Record.ID, act.Record.Status)
+			a.count(act.Record)
 			if act.Record.Status != checkpoint.StatusCompleted && act.Record.ID == a.stopping {
 				a.refused = true
 			}
 		case checkpoint.Finish:
 			a.ending = &act.Ending
+			if len(a.open) > 0 {
+				a.w.fail("attempt %v ends, %d requests have no answer", a.fence.Attempt, len(a.open))
+			}
 		case checkpoint.FailAttempt:
 			a.failed = &act.Failure.Failure
+			if a.failed.Reason != checkpoint.ReasonMetastoreBack && a.failures <= a.w.options.TolerableFailures {
+				a.w.fail("attempt %v failed after %d failed checkpoints, %d are tolerated", a.fence.Attempt, a.failures, a.w.options.TolerableFailures)
+			}
 			return
 		case checkpoint.GiveUp:
 			a.stale = true
@@ -197,6 +211,38 @@ func (a *attempt) do(acts []checkpoint.Action) {
 	}
 }
 
+// inTurn: no more are under way than the options allow. Savepoints do not count, and
+// one is under way at a time.
+func (a *attempt) inTurn() {
+	number := map[checkpoint.Type]int{}
+	for _, t := range a.under {
+		number[t]++
+	}
+	if n := number[checkpoint.TypeCheckpoint]; n > a.w.options.MaxConcurrent || number[checkpoint.TypeSavepoint] > 1 {
+		a.w.fail("%d checkpoints and %d savepoints of attempt %v are under way, %d and 1 may be",
+			n, number[checkpoint.TypeSavepoint], a.fence.Attempt, a.w.options.MaxConcurrent)
+	}
+}
+
+// count keeps what tolerable_failures counts.
+func (a *attempt) count(r checkpoint.Record) {
+	delete(a.under, r.ID)
+	switch {
+	case r.Type != checkpoint.TypeCheckpoint:
+	case r.Status == checkpoint.StatusCompleted:
+		a.failures = 0
+	case r.Status == checkpoint.StatusFailed:
+		a.failures++
+	}
+}
+
+// request numbers what a user asks for.
+func (a *attempt) request() checkpoint.RequestID {
+	a.requests++
+	a.open[a.requests] = true
+	return a.requests
+}
+
 // write performs an action on the metastore or writes a manifest.
 func (a *attempt) write(t *thread, act checkpoint.Action) checkpoint.Event {
 	ctx, c := context.Background(), conn{t}
@@ -204,6 +250,10 @@ func (a *attempt) write(t *thread, act checkpoint.Action) checkpoint.Event {
 	case checkpoint.Begin:
 		id, err := c.BeginCheckpoint(ctx, a.fence, act.Record)
 		a.begun = max(a.begun, id)
+		if err == nil {
+			a.under[id] = act.Record.Type
+			a.inTurn()
+		}
 		return checkpoint.Begun{ID: id, Err: err}
 	case checkpoint.WriteManifest:
 		return checkpoint.ManifestWritten{ID: act.Manifest.Checkpoint, Err: putManifest(ctx, blobs{t}, act.Manifest)}

@@ -127,6 +127,17 @@ func (t *truth) begun(j *jobRow, id weir.CheckpointID) {
 		t.w.fail("id %d of job %s was given out twice (I1)", id, j.id)
 	}
 	t.given[j.id] = max(t.given[j.id], id)
+	t.inTurn(j, j.rows[id])
+}
+
+// inTurn: a periodic checkpoint begins no sooner after the last one than the options say.
+func (t *truth) inTurn(j *jobRow, begun checkpoint.Record) {
+	for _, r := range j.rows {
+		ended := r.Status == checkpoint.StatusCompleted && r.Type == checkpoint.TypeCheckpoint && r.Attempt == j.attempt
+		if pause := t.w.options.MinPause; ended && begun.Periodic && begun.TriggeredAt.Before(r.CompletedAt.Add(pause)) && begun.TriggeredAt.After(r.CompletedAt) {
+			t.w.fail("periodic checkpoint %d begins %v after the end of %d, the pause is %v", begun.ID, begun.TriggeredAt.Sub(r.CompletedAt), r.ID, pause)
+		}
+	}
 }
 
 // decided: a checkpoint is complete (I8).

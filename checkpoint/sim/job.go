@@ -137,7 +137,7 @@ func (w *world) runAttempt(t *thread, row jobRow, term int64) {
 	if err != nil {
 		return // looked at again: it may have begun
 	}
-	a := &attempt{w: w, server: t.p, fence: weir.Fence{Job: j.id, Attempt: j.attempt, Term: j.term}, parallelism: j.parallelism, base: j.base}
+	a := &attempt{w: w, open: map[checkpoint.RequestID]bool{}, under: map[weir.CheckpointID]checkpoint.Type{}, server: t.p, fence: weir.Fence{Job: j.id, Attempt: j.attempt, Term: j.term}, parallelism: j.parallelism, base: j.base}
 	w.job(j.id).current = a
 	w.log("%s attempt %v of term %d at parallelism %d from %d", j.id[34:], j.attempt, term, a.parallelism, j.base.Checkpoint)
 	plan, states, open, err := w.load(t, a)
@@ -245,8 +245,7 @@ func (w *world) watch(t *thread, a *attempt) {
 // save takes the savepoint of a stop, once; when it cannot be taken the wish is taken back.
 func (w *world) save(t *thread, a *attempt, name string) {
 	if a.asked == 0 {
-		a.requests++
-		a.asked = a.requests
+		a.asked = a.request()
 		a.feed(checkpoint.AskSavepoint{Request: a.asked, Name: name, Stop: true})
 		return
 	}

@@ -75,14 +75,13 @@ func (w *world) ask(i incident, j *job) {
 		if a == nil || a.over() {
 			return
 		}
-		a.requests++
 		switch i.kind {
 		case "checkpoint":
-			a.feed(checkpoint.AskCheckpoint{Request: a.requests})
+			a.feed(checkpoint.AskCheckpoint{Request: a.request()})
 		case "savepoint":
-			a.feed(checkpoint.AskSavepoint{Request: a.requests, Name: j.savepointName()})
+			a.feed(checkpoint.AskSavepoint{Request: a.request(), Name: j.savepointName()})
 		default:
-			a.feed(checkpoint.AskCancel{Request: a.requests, ID: a.begun})
+			a.feed(checkpoint.AskCancel{Request: a.request(), ID: a.begun})
 		}
 	case "delete-savepoint":
 		w.deleteSavepoint(j, i.pick)
