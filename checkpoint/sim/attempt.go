@@ -22,6 +22,7 @@ type attempt struct {
 	fence       weir.Fence
 	parallelism int
 	base        weir.SnapshotRef
+	before      *attempt // of the same job, by any server; nil: none
 
 	c         *checkpoint.Coordinator
 	collector *checkpoint.Collector

@@ -138,12 +138,12 @@ func (w *world) runAttempt(t *thread, row jobRow, term int64) {
 		return // looked at again: it may have begun
 	}
 	a := &attempt{w: w, open: map[checkpoint.RequestID]bool{}, under: map[weir.CheckpointID]checkpoint.Type{}, server: t.p, fence: weir.Fence{Job: j.id, Attempt: j.attempt, Term: j.term}, parallelism: j.parallelism, base: j.base}
-	w.job(j.id).current = a
+	a.before, w.job(j.id).current = w.job(j.id).current, a
 	w.log("%s attempt %v of term %d at parallelism %d from %d", j.id[34:], j.attempt, term, a.parallelism, j.base.Checkpoint)
 	plan, states, open, err := w.load(t, a)
 	switch {
 	case errors.Is(err, weir.ErrNotFound), errors.Is(err, weir.ErrInvalid):
-		if !w.truth.gone[j.id] {
+		if !w.truth.gone[j.id] && w.truth.owner[j.id] == a.fence {
 			w.fail("base %d cannot be restored (I8, I9): %v", j.base.Checkpoint, err)
 		}
 		insist(t, func() error {

@@ -146,6 +146,9 @@ func (k *counter) restore(h checkpoint.Handle, state map[string]int) {
 	for name, n := range state {
 		if key, _ := strconv.Atoi(name); h.KeyGroups.Contains(groupOf(key)) {
 			k.counts[key] += n // twice the same key would show
+			if weir.SubtaskOf(groupOf(key), k.a.parallelism, maxGroups) != k.id.Subtask {
+				k.a.w.fail("%v is given the state of key %d, which is another's", k.id, key)
+			}
 		}
 	}
 }
