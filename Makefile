@@ -59,6 +59,10 @@ MINUTES ?= 60
 sim: ## simulated jobs under faults, one for each seed: make sim N=200000 SEED=1; an hour at most
 	$(GO) test ./checkpoint/sim -run TestSeeds -count=1 -timeout 120m -v -seeds $(N) -first $(SEED) -minutes $(MINUTES)
 
+.PHONY: model
+model: ## check the model of the checkpoint protocol with spin, and that it finds planted faults
+	@checkpoint/model/run.sh
+
 .PHONY: lint
 lint: web/node_modules/.installed ## golangci-lint, vet, deadcode, the web linters
 	@mkdir -p web/dist

@@ -96,4 +96,6 @@
 // formats; rapid compares the aligner with a naive one and checks restore and
 // collection; run_test.go runs the Runner in a synctest bubble with the store of
 // checkpointtest and a faulty object store; package sim runs everything under faults.
+// model/ holds a model of barrier, decision and commit in Promela: make model checks it
+// exhaustively, and that spin finds what is planted in it.
 package checkpoint

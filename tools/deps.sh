@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
 # Installs from Debian's packages what the tests need and this machine lacks: a
-# PostgreSQL server and Chromium. Does nothing, and needs no root, when both are here.
+# PostgreSQL server and Chromium; or, given names, the packages of those commands.
+# Does nothing, and needs no root, when all are here.
 set -euo pipefail
 missing=()
-ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
-command -v chromium >/dev/null 2>&1 || missing+=(chromium)
+if [ $# -eq 0 ]; then
+  ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
+  set -- chromium
+fi
+for name in "$@"; do
+  command -v "$name" >/dev/null 2>&1 || missing+=("$name")
+done
 [ ${#missing[@]} -eq 0 ] && exit 0
 command -v apt-get >/dev/null 2>&1 || { echo "missing: ${missing[*]}; install them and run again" >&2; exit 1; }
 sudo=""
