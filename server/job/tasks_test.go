@@ -78,8 +78,8 @@ func TestTasksProgress(t *testing.T) {
 		began := time.Now()
 		got, err := tasks.Progress(t.Context(), 7)
 		want := []checkpoint.Progress{
-			{Task: weir.TaskID{Chain: 7, Subtask: 1}, Stage: checkpoint.StageDone},
-			{Task: weir.TaskID{Chain: 7, Subtask: 3}, Stage: checkpoint.StageDone},
+			{Task: weir.TaskID{Chain: 7, Subtask: 1}, Worker: "w1", Stage: checkpoint.StageDone},
+			{Task: weir.TaskID{Chain: 7, Subtask: 3}, Worker: "w3", Stage: checkpoint.StageDone},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
