@@ -31,8 +31,9 @@ killpoints: $(WEB) ## build bin/weir-killpoints, which tests make die at named p
 	$(GO) build -trimpath -ldflags "-s -w" -tags killpoints -o bin/weir-killpoints ./cmd/weir
 
 .PHONY: deps
-deps: ## install what the tests need from Debian's packages, when missing
+deps: ## install what the tests need from Debian's packages, and build the S3 server of the tests, when missing
 	@tools/deps.sh
+	@$(GO) test -run '^TestProgram$$' ./checkpoint/blob/s3test
 
 .PHONY: test
 test: deps build killpoints ## every test: Go with the race detector, web, end to end in a headless browser

@@ -201,10 +201,13 @@ func (s *Folder) mkdir(dir string) error {
 			}
 			continue
 		}
-		if info, e := os.Stat(s.file(dir)); errors.Is(err, fs.ErrExist) && e == nil && info.IsDir() {
+		info, e := os.Stat(s.file(dir))
+		switch {
+		case errors.Is(err, fs.ErrExist) && e == nil && info.IsDir():
 			return nil
-		}
-		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
+		case errors.Is(err, fs.ErrExist) && errors.Is(e, fs.ErrNotExist) && try < races:
+			continue // a delete took it meanwhile
+		case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENOTDIR):
 			return fmt.Errorf("%w: key %s is an object or below one, not a folder", weir.ErrInvalid, dir)
 		}
 		return err
@@ -376,7 +379,7 @@ func missing(err error) bool {
 
 // explain adds what to do about a disk's refusal.
 func explain(err error) error {
-	hint := ""
+	var hint string
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		hint = "the disk is full; make room"

@@ -14,6 +14,8 @@ import (
 const (
 	probePrefix  = ".probe-"
 	probeTimeout = 30 * time.Second
+	// probeClearing bounds the removal of the object of a probe that failed.
+	probeClearing = 5 * time.Second
 	// leftAfter is how old what a process was making must be to count as left behind.
 	leftAfter = 24 * time.Hour
 )
@@ -44,10 +46,12 @@ func Probe(ctx context.Context, s Store) (warnings []string, err error) {
 	key := probePrefix + strconv.FormatInt(time.Now().Unix(), 16) + "-" + strings.ToLower(rand.Text())
 	warnings, err = probe(ctx, s, key)
 	if err != nil {
-		_ = s.Delete(context.WithoutCancel(ctx), key) // it may be there: the next probe tries again
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeClearing)
+		defer cancel()
+		_ = s.Delete(ctx, key) // it may be there; a later probe tries again
 		return nil, fmt.Errorf("storage probe: %w", err)
 	}
-	if warning := clear(ctx, s); warning != "" {
+	if warning := clearOld(ctx, s); warning != "" {
 		warnings = append(warnings, warning)
 	}
 	return warnings, nil
@@ -108,8 +112,8 @@ func probeCondition(ctx context.Context, s Store, key string) error {
 	return fmt.Errorf("cannot put if absent: %w", err)
 }
 
-// clear removes what processes that were killed left behind, so far as it can.
-func clear(ctx context.Context, s Store) (warning string) {
+// clearOld removes what processes that were killed left behind, so far as it can.
+func clearOld(ctx context.Context, s Store) (warning string) {
 	before := time.Now().Add(-leftAfter)
 	var old []string
 	err := s.List(ctx, probePrefix, func(key string, _ int64) bool {

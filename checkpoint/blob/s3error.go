@@ -138,8 +138,10 @@ func (s *S3) explainStatus(e *s3Error, resp minio.ErrorResponse) {
 	// A server over a folder may say the last of these of a put beside a delete.
 	e.retry = resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented && resp.StatusCode != http.StatusInsufficientStorage ||
 		resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusRequestTimeout ||
-		slices.Contains([]string{"RequestTimeout", "Throttling", "ThrottlingException", "SlowDown", "ConditionalRequestConflict", "OperationAborted",
-			"ExistingObjectIsDirectory"}, resp.Code)
+		slices.Contains([]string{
+			"RequestTimeout", "Throttling", "ThrottlingException", "SlowDown", "ConditionalRequestConflict", "OperationAborted",
+			"ExistingObjectIsDirectory",
+		}, resp.Code)
 	e.hint = s.hint(e, resp)
 }
 

@@ -1,0 +1,106 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/checkpoint/blob/s3test"
+)
+
+// A job whose snapshots lie in S3 counts exactly over kill -9 of a worker and over a
+// restart of the S3 server; no secret shows anywhere.
+func TestCountsOnS3(t *testing.T) {
+	t.Parallel()
+	const rows, users = 60_000, 20_000
+	s3, dir, listen := s3test.Start(t), t.TempDir(), freeAddress(t)
+	up := start(t, "up", dir, "up", "--data", filepath.Join(dir, "data"), "--files", dir, "--listen", listen,
+		"--storage", s3.URL("weir/e2e", s3.Credentials(t)))
+	a := api{t, "http://" + listen}
+	until(t, 30*time.Second, "weir is ready", func() bool { return strings.Contains(up.log.String(), "weir is ready") })
+	want := writeBehavior(t, filepath.Join(dir, "behavior.json"), rows)
+	a.must(http.StatusCreated, "POST", "/v1/jobs", map[string]any{
+		"name": "main", "parallelism": 2, "checkpoint": map[string]any{"interval": "200ms", "tolerable_failures": 10},
+		"sql": fmt.Sprintf(`CREATE TABLE b (ts BIGINT, behavior STRING) WITH ('connector' = 'filesystem', 'path' = 'behavior.json', 'format' = 'json', 'rows-per-second' = '15000');
+			CREATE VIEW v AS SELECT behavior, ts %% %d AS u, COUNT(*) AS n FROM b GROUP BY behavior, ts %% %d;
+			SELECT behavior, SUM(n) AS n FROM v GROUP BY behavior`, users, users),
+	}, nil)
+	a.awaitJob("main", 30*time.Second, "a checkpoint is complete", func(j job) bool { return j.Base != "nothing" })
+	var workers struct {
+		Workers []struct {
+			PID int `json:"pid"`
+		} `json:"workers"`
+	}
+	a.must(http.StatusOK, "GET", "/v1/workers", nil, &workers)
+	if err := syscall.Kill(workers.Workers[0].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	a.awaitJob("main", 30*time.Second, "the second attempt runs", func(j job) bool { return j.Attempt > 1 && j.Status == "RUNNING" })
+	s3.Stop()
+	s3.Restart(t)
+	j, _ := a.awaitJob("main", time.Minute, "the job ends", func(j job) bool { return j.Status == "FINISHED" })
+	if diff := cmp.Diff(want, a.counts("main")); diff != "" {
+		t.Errorf("counts (-oracle +weir):\n%s", diff)
+	}
+	var keys []string
+	err := filepath.WalkDir(filepath.Join(s3.Dir, "weir", "e2e"), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			keys = append(keys, path)
+		}
+		return err
+	})
+	if err != nil || len(keys) < 2 || !strings.Contains(strings.Join(keys, "\n"), j.ID) {
+		t.Errorf("objects of job %s in the bucket: %v, %v", j.ID, keys, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "data", "objects")); !os.IsNotExist(err) {
+		t.Errorf("a folder for objects is there too: %v", err)
+	}
+	if strings.Contains(up.log.String(), s3test.SecretKey) {
+		t.Error("the log shows the secret")
+	}
+}
+
+// Storage that does not work: the process does not start, and says why.
+func TestStorageRefused(t *testing.T) {
+	t.Parallel()
+	s3, dir := s3test.Start(t), t.TempDir()
+	good := s3.Credentials(t)
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	metastore := "sqlite:" + filepath.Join(dir, "m.db")
+	if _, errs, code := weir(t, dir, "", "migrate", "--metastore", metastore); code != 0 {
+		t.Fatal(errs)
+	}
+	for storage, says := range map[string]string{
+		s3.URL("nothing", good): "storage probe: cannot write: put object .probe-",
+		s3.URL("weir", s3test.Credentials(t, s3test.AccessKey, "S3cret", "")): "SignatureDoesNotMatch",
+		"s3://k:S3cret@weir?region=x":                                         "credentials do not belong into a URL",
+		"s3://weir?region=x&endpont=http://h":                                 "did you mean endpoint?",
+		"gs://weir":                                                           "gs is not supported by this version",
+		"file://" + file:                                                      "not a directory",
+		"file://relative":                                                     "not absolute",
+	} {
+		for _, args := range [][]string{
+			{"up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0"},
+			{"server", "--metastore", metastore, "--nats", "nats://127.0.0.1:1", "--listen", "127.0.0.1:0"},
+			{"worker", "--nats", "nats://127.0.0.1:1", "--data", filepath.Join(dir, "w")},
+		} {
+			_, errs, code := weir(t, dir, "", append(args, "--storage", storage)...)
+			if code != 1 || !strings.Contains(errs, says) || strings.Contains(errs, "S3cret") || strings.Count(strings.TrimSpace(errs), "\n") > 0 {
+				t.Errorf("%s, %s: exit code %d, %s\nwant %q", args[0], storage, code, errs, says)
+			}
+		}
+	}
+}
