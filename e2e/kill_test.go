@@ -23,8 +23,8 @@ type round struct {
 	name string
 	// plans are the points of processes, without what arms them.
 	plans map[string]string
-	// storage is the only kind that has the point; empty: every one.
-	storage string
+	// storage and metastore are the only kinds that it can be played on; empty: every one.
+	storage, metastore string
 	// drive lets it happen; it returns once all that died runs again without its plan.
 	drive func(r *running)
 }
@@ -82,7 +82,10 @@ func deal(rounds []round) [lanes][]round {
 	var own [lanes][]round
 	var cost [lanes]int
 	give := func(i int, r round, lanes []int) {
-		lanes = slices.DeleteFunc(lanes, func(l int) bool { return r.storage != "" && r.storage != settingOf(l).storage })
+		lanes = slices.DeleteFunc(lanes, func(l int) bool {
+			s := settingOf(l)
+			return r.storage != "" && r.storage != s.storage || r.metastore != "" && r.metastore != s.metastore
+		})
 		if len(lanes) == 0 {
 			return
 		}
@@ -177,7 +180,7 @@ func pointRounds() []round {
 		for _, process := range plans {
 			r := round{
 				name:  p.Name + "-" + process,
-				plans: map[string]string{process: fmt.Sprintf("%s:%d", p.Name, 2+i%3)},
+				plans: map[string]string{process: fmt.Sprintf("%s:%d", p.Name, 2+i%2)},
 				drive: func(r *running) { r.once(process) },
 			}
 			if p.Name == "within-put" {

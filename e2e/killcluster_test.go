@@ -115,6 +115,7 @@ func (d *doomed) submit(a api, name, interval string) {
 		CREATE TABLE p (k BIGINT, n BIGINT) WITH ('connector' = 'filesystem', 'path' = '%s-counts', 'format' = 'json');
 		SET 'checkpoint.interval' = '%s';
 		SET 'checkpoint.num_retained' = '2';
+		SET 'restart.max_backoff' = '200 ms';
 		EXECUTE STATEMENT SET BEGIN
 			INSERT INTO o SELECT i FROM g;
 			INSERT INTO p SELECT i %% %d, COUNT(*) FROM g GROUP BY i %% %d;
@@ -234,11 +235,8 @@ func (d *doomed) checkObjects(a api, name string) {
 	ctx := context.Background()
 	limit := time.Now().Add(5 * time.Second)
 	for ; ; <-time.After(50 * time.Millisecond) {
-		named, given := map[string]bool{}, map[string]bool{}
+		named := map[string]bool{}
 		for _, cp := range d.checkHistory(a, name).Checkpoints {
-			if cp.Discarded {
-				given[fmt.Sprint(cp.ID)] = true
-			}
 			if cp.Status != "completed" || cp.Discarded {
 				continue
 			}
@@ -256,7 +254,7 @@ func (d *doomed) checkObjects(a api, name string) {
 		}
 		left = left[:0]
 		err := store.List(ctx, j.ID+"/", func(key string, _ int64) bool {
-			if !named[key] && !given[checkpointOf(key)] {
+			if !named[key] {
 				left = append(left, key)
 			}
 			return true
@@ -274,23 +272,14 @@ func (d *doomed) checkObjects(a api, name string) {
 	}
 }
 
-// checkpointOf reads the number of a checkpoint out of the key of one of its objects.
-func checkpointOf(key string) string {
-	parts := strings.Split(key, "/")
-	if parts[len(parts)-1] == "manifest" {
-		return parts[1]
-	}
-	number, _, _ := strings.Cut(parts[len(parts)-1], "-")
-	return number
-}
-
 // explain writes the job's life into the log of a test that failed.
 func (d *doomed) explain(a api, name string) {
 	if !a.t.Failed() && os.Getenv("WEIR_ROUNDS") == "" {
 		return
 	}
+	client := http.Client{Timeout: 2 * time.Second} // the server may sleep
 	for _, what := range []string{"", "/events?limit=1000", "/checkpoints?limit=500"} {
-		res, err := http.Get(a.base + "/v1/jobs/" + name + what)
+		res, err := client.Get(a.base + "/v1/jobs/" + name + what)
 		if err != nil {
 			a.t.Log(err)
 			continue

@@ -12,14 +12,15 @@ import (
 )
 
 // zombieRounds stop a process at a point for longer than anybody waits for it, and wake
-// it up while others have gone on in its place: it decides nothing any more.
+// it up while others have gone on in its place: it decides nothing any more. Where the
+// metastore is SQLite there is one server, whose place nobody takes.
 func zombieRounds() (rounds []round) {
 	some := []string{"zombie-before-decision-server", "zombie-before-publish-w1"}
 	for _, p := range killpoint.Points() {
 		if slices.Contains([]string{"before-abort", "after-abort", "before-commit-only", "after-commit-only"}, p.Name) {
 			continue
 		}
-		r := round{name: "zombie-" + p.Name + "-server", plans: map[string]string{"server": p.Name + ":2,stop"}, drive: (*running).replaceServer}
+		r := round{name: "zombie-" + p.Name + "-server", metastore: "postgres", plans: map[string]string{"server": p.Name + ":2,stop"}, drive: (*running).replaceServer}
 		if p.Role == killpoint.Worker {
 			r = round{name: "zombie-" + p.Name + "-w1", plans: map[string]string{"w1": p.Name + ":3,stop"}, drive: (*running).replaceWorker}
 		}

@@ -23,6 +23,9 @@ func openPostgres(url string, o Options) (database, error) {
 	config.ConnectTimeout = o.ConnectTimeout
 	config.RuntimeParams["application_name"] = "weir"
 	config.RuntimeParams["timezone"] = "UTC"
+	// A process that sleeps in a transaction, or whose network is gone, holds a job's row:
+	// the database lets go of it before those who wait for the row give up.
+	config.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt((o.Timeout / 2).Milliseconds(), 10)
 	db := stdlib.OpenDB(*config)
 	db.SetMaxOpenConns(16)
 	db.SetMaxIdleConns(4)

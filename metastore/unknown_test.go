@@ -21,6 +21,7 @@ const (
 	pass    int32 = iota
 	forward       // the server gets it; its answer does not come back
 	swallow       // the server never gets it
+	freeze        // the server does not get it, and both connections stay as they are
 )
 
 // A cutter stands between a client and PostgreSQL and cuts the connection at COMMIT.
@@ -32,6 +33,7 @@ type cutter struct {
 	next    atomic.Int32
 	cuts    atomic.Int32
 	cancels atomic.Bool // they come through
+	thawC   chan struct{}
 }
 
 func newCutter(t *testing.T) *cutter {
@@ -39,10 +41,10 @@ func newCutter(t *testing.T) *cutter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cutter{Listener: l}
+	c := &cutter{Listener: l, thawC: make(chan struct{})}
 	done := make(chan struct{})
 	go func() { defer close(done); c.serve() }()
-	t.Cleanup(func() { l.Close(); <-done })
+	t.Cleanup(func() { close(c.thawC); l.Close(); <-done })
 	return c
 }
 
@@ -85,6 +87,11 @@ func (c *cutter) requests(client, server net.Conn, cut *atomic.Bool) {
 		if bytes.Contains(buf[:n], []byte("commit\x00")) {
 			if what := c.next.Swap(pass); what != pass {
 				c.cuts.Add(1)
+				if what == freeze {
+					<-c.thawC
+					client.Close()
+					return
+				}
 				cut.Store(true)
 				if what == forward {
 					server.Write(buf[:n])
@@ -110,11 +117,17 @@ func (c *cutter) open(t *testing.T) *metastore.Store {
 	t.Helper()
 	direct := postgrestest.Database(t)
 	open(t, direct)
+	return c.through(t, direct, 5*time.Second)
+}
+
+// through opens the database at a direct URL through the cutter.
+func (c *cutter) through(t *testing.T, direct string, timeout time.Duration) *metastore.Store {
+	t.Helper()
 	u, err := url.Parse(direct)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := metastore.Open(t.Context(), "postgres://postgres@"+c.Addr().String()+u.Path+"?sslmode=disable", metastore.Options{Timeout: 5 * time.Second})
+	s, err := metastore.Open(t.Context(), "postgres://postgres@"+c.Addr().String()+u.Path+"?sslmode=disable", metastore.Options{Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,4 +238,37 @@ func TestCanceledCommit(t *testing.T) {
 	if got := c.cuts.Load(); got != 20 {
 		t.Fatalf("%d connections were cut", got)
 	}
+}
+
+// TestFrozenOwner stops a server's process in the middle of a transaction that holds a
+// job's row: the next owner gets the row all the same, while the process still sleeps.
+func TestFrozenOwner(t *testing.T) {
+	t.Parallel()
+	c := newCutter(t)
+	direct := postgrestest.Database(t)
+	next := open(t, direct)
+	frozen := c.through(t, direct, time.Second)
+	ctx := t.Context()
+	job, err := frozen.CreateJob(ctx, weir.Job{ID: weir.NewJobID(), Name: "a", Desired: weir.DesiredRunning, Status: weir.StatusCreated}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.next.Store(freeze)
+	slept := make(chan struct{})
+	go func() {
+		defer close(slept)
+		frozen.SetDesired(ctx, job.ID, []weir.Status{weir.StatusCreated}, weir.Wish{Desired: weir.DesiredCanceled})
+	}()
+	for c.cuts.Load() == 0 {
+		<-time.After(time.Millisecond)
+	}
+	began := time.Now()
+	j, err := next.BeginAttempt(ctx, job.ID, job.Attempt, job.Term)
+	if err != nil || j.Attempt.Number != 1 || j.Desired != weir.DesiredRunning {
+		t.Fatalf("%+v, %v", j, err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	<-slept
 }
