@@ -36,8 +36,10 @@
 //
 // Failures: Open says in one line what cannot be reached, within ConnectTimeout. An
 // operation on a database that went away fails within Timeout with the driver's
-// error, which is none of the root sentinels; the next one connects afresh.
+// error, which is none of the root sentinels; the next one connects afresh. A process
+// that sleeps between two statements of a transaction loses it after half of Timeout,
+// so that whoever takes its jobs over gets their rows.
 //
 // Testing: metastoretest is one suite for both databases; unknown_test.go cuts
-// connections at COMMIT; model_test.go compares random operations with a model.
+// connections at COMMIT, or freezes them; model_test.go compares random operations with a model.
 package metastore
