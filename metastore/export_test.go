@@ -19,11 +19,11 @@ func (s *Store) FillHistory(ctx context.Context, job weir.JobID, n int, acks str
 		second := `strftime('%Y-%m-%dT%H:%M:%S', 1772366400 + n * 10, 'unixepoch') || '.'`
 		triggered, ended = second+` || '000000Z'`, second+` || substr('000000' || (n * 7919 % 100003), -6) || 'Z'`
 	}
-	_, err := s.write.ExecContext(ctx, `INSERT INTO checkpoints (`+checkpointColumns+`, took_us, reason, acks)
+	_, err := s.write.ExecContext(ctx, `INSERT INTO checkpoints (`+checkpointColumns+`, took_us, reason, acks, collected)
 		SELECT $2, n, 1 + n / 1000, 'aaaaaaaa', 'checkpoint', CASE WHEN n % 10 = 0 THEN 'failed' ELSE 'completed' END, TRUE, `+triggered+`, `+ended+`,
 		n * 104729 % 1000003, n % 5, '', '', FALSE, FALSE, TRUE,
 		CASE WHEN n % 10 = 0 THEN '{"reason":"timeout","message":"late"}' END, NULL, '', FALSE,
-		n * 7919 % 100003, CASE WHEN n % 10 = 0 THEN 'timeout' ELSE '' END, $3 FROM (`+series+`) AS g`, n, job, acks)
+		n * 7919 % 100003, CASE WHEN n % 10 = 0 THEN 'timeout' ELSE '' END, $3, TRUE FROM (`+series+`) AS g`, n, job, acks)
 	if err != nil {
 		return err
 	}

@@ -125,9 +125,9 @@ const thinBatch = 500
 const over = `completed_at IS NOT NULL AND (status <> 'completed' OR discarded) AND NOT commits_open`
 
 // ThinHistory takes the detail from checkpoints that ended long ago, and forgets those
-// that ended longer ago, by the database's clock, one batch of each. What can still be
-// restored, what sinks have still to commit, and the newest rows of a job, as many as it
-// retains checkpoints, stay as they are.
+// that ended longer ago and whose objects are gone, by the database's clock, one batch of
+// each. What can still be restored, what sinks have still to commit, and the newest rows
+// of a job, as many as it retains checkpoints, stay as they are.
 func (s *Store) ThinHistory(ctx context.Context, keep checkpoint.Thinning) (checkpoint.Thinned, error) {
 	var done checkpoint.Thinned
 	keep.Batch = cmp.Or(keep.Batch, thinBatch)
@@ -188,7 +188,7 @@ func scanRef(row interface{ Scan(...any) error }) (weir.SnapshotRef, error) {
 func (s *Store) forgetRows(ctx context.Context, age time.Duration, batch int) (int, error) {
 	lctx, cancel := context.WithTimeout(ctx, s.opt.Timeout)
 	defer cancel()
-	jobs, err := list(lctx, s.read, "list jobs", scanHistory, `SELECT id, checkpoint FROM jobs ORDER BY id`)
+	jobs, err := list(lctx, s.read, "list jobs", scanHistory, `SELECT id, checkpoint, purged_at IS NOT NULL FROM jobs ORDER BY id`)
 	if err != nil {
 		return 0, err
 	}
@@ -208,14 +208,15 @@ func (s *Store) forgetRows(ctx context.Context, age time.Duration, batch int) (i
 
 // A history is a job as thinning sees it.
 type history struct {
-	job  weir.JobID
-	keep int // how many rows stay in any case
+	job    weir.JobID
+	keep   int  // how many rows stay in any case
+	purged bool // its objects are gone, whatever its rows say
 }
 
 func scanHistory(row interface{ Scan(...any) error }) (history, error) {
 	var h history
 	var options text
-	if err := row.Scan(&h.job, &options); err != nil {
+	if err := row.Scan(&h.job, &options, &h.purged); err != nil {
 		return h, err
 	}
 	o, err := checkpoint.ParseOptions(json.RawMessage(options))
@@ -227,9 +228,10 @@ func scanHistory(row interface{ Scan(...any) error }) (history, error) {
 }
 
 // forgotten selects the rows of a job ($1) to forget: ended before $2, below the $3
-// newest, at most $4. A savepoint that exists is not among them, whatever its row says.
+// newest, their objects gone ($5: all of the job's are), at most $4. A savepoint that
+// exists is not among them, whatever its row says.
 // What ended before a time was triggered before it: for the index.
-const forgotten = `SELECT id FROM checkpoints c WHERE job = $1 AND triggered_at < $2 AND completed_at < $2 AND ` + over + `
+const forgotten = `SELECT id FROM checkpoints c WHERE job = $1 AND triggered_at < $2 AND completed_at < $2 AND ` + over + ` AND (collected OR $5)
 	AND id < (SELECT COALESCE(MIN(id), 0) FROM (SELECT id FROM checkpoints WHERE job = $1 ORDER BY id DESC LIMIT $3) AS newest)
 	AND NOT EXISTS (SELECT 1 FROM savepoints p WHERE p.job = c.job AND p.checkpoint = c.id AND p.status IN ('pending', 'completed'))
 	ORDER BY triggered_at LIMIT $4`
@@ -240,7 +242,7 @@ func (s *Store) forgetRowsOf(ctx context.Context, h history, age time.Duration, 
 		if err != nil {
 			return err
 		}
-		ids, err := list(ctx, tx, "list forgotten", scanID, forgotten, h.job, instant(at.Add(-age)), h.keep, batch)
+		ids, err := list(ctx, tx, "list forgotten", scanID, forgotten, h.job, instant(at.Add(-age)), h.keep, batch, h.purged)
 		if err != nil || len(ids) == 0 {
 			return err
 		}

@@ -39,6 +39,14 @@ func (s suite) beginAt(t testing.TB, f weir.Fence, n int, savepoint string) weir
 	return id
 }
 
+// collect has the objects of all that a job has given up gone.
+func (s suite) collect(t testing.TB, job weir.JobID) {
+	t.Helper()
+	g, err := s.GivenUp(t.Context(), job, 100, 0)
+	ok(t, err)
+	ok(t, s.Collected(t.Context(), job, g))
+}
+
 func (s suite) failed(t testing.TB, f weir.Fence, id weir.CheckpointID, status checkpoint.Status, reason string, end time.Time) {
 	t.Helper()
 	_, err := s.AbortCheckpoint(t.Context(), f, checkpoint.Record{
@@ -170,6 +178,7 @@ func historyThinning(t *testing.T, s suite) {
 	for n, age := range []time.Duration{100 * time.Hour, 50 * time.Hour, 10 * time.Hour, time.Minute, time.Minute, time.Minute} {
 		s.failed(t, f, s.beginAt(t, f, n, ""), checkpoint.StatusFailed, checkpoint.ReasonTimeout, ago(age))
 	}
+	s.collect(t, j.ID)
 	keep := checkpoint.Thinning{Detail: 24 * time.Hour, Rows: 72 * time.Hour}
 	for range 2 { // again it finds nothing
 		_, err := s.ThinHistory(t.Context(), keep)
@@ -218,7 +227,11 @@ func historyKeeps(t *testing.T, s suite) {
 	ok(t, err)
 	equal(t, gone, []weir.CheckpointID{given})
 
-	done, err := s.ThinHistory(t.Context(), checkpoint.Thinning{Detail: time.Hour, Rows: time.Hour})
+	done, err := s.ThinHistory(t.Context(), checkpoint.Thinning{Rows: time.Hour})
+	ok(t, err)
+	equal(t, done, checkpoint.Thinned{}) // their objects may still be there
+	s.collect(t, j.ID)
+	done, err = s.ThinHistory(t.Context(), checkpoint.Thinning{Detail: time.Hour, Rows: time.Hour})
 	ok(t, err)
 	equal(t, done, checkpoint.Thinned{Details: 3, Rows: 2})
 	list, err := s.Checkpoints(t.Context(), j.ID, checkpoint.Filter{})
@@ -250,11 +263,12 @@ func historyAttemptEnded(t *testing.T, s suite) {
 }
 
 func historySavepoints(t *testing.T, s suite) {
-	_, f := s.running(t, "a")
+	j, f := s.running(t, "a")
 	s.failed(t, f, s.beginAt(t, f, 0, "sp"), checkpoint.StatusAborted, checkpoint.ReasonCanceled, ago(100*time.Hour))
 	for range 5 {
 		s.checkpoint(t, f, true)
 	}
+	s.collect(t, j.ID)
 	done, err := s.ThinHistory(t.Context(), checkpoint.Thinning{Rows: time.Hour})
 	ok(t, err)
 	equal(t, done, checkpoint.Thinned{Rows: 1})
@@ -264,10 +278,11 @@ func historySavepoints(t *testing.T, s suite) {
 
 func historyBatches(t *testing.T, s suite) {
 	for _, name := range []string{"a", "b"} {
-		_, f := s.running(t, name)
+		j, f := s.running(t, name)
 		for range 7 {
 			s.failed(t, f, s.beginAt(t, f, 0, ""), checkpoint.StatusFailed, checkpoint.ReasonTimeout, ago(100*time.Hour))
 		}
+		s.collect(t, j.ID)
 	}
 	var got []string
 	for more := true; more; {
@@ -291,11 +306,13 @@ func historyBatches(t *testing.T, s suite) {
 }
 
 func historyNumbers(t *testing.T, s suite) {
-	_, f := s.running(t, "a")
+	j, f := s.running(t, "a")
 	for range 5 {
 		s.failed(t, f, s.beginAt(t, f, 0, ""), checkpoint.StatusFailed, checkpoint.ReasonTimeout, ago(100*time.Hour))
 	}
-	_, err := s.ThinHistory(t.Context(), checkpoint.Thinning{Rows: time.Hour})
+	s.collect(t, j.ID)
+	done, err := s.ThinHistory(t.Context(), checkpoint.Thinning{Rows: time.Hour})
 	ok(t, err)
+	equal(t, done.Rows, 2)
 	equal(t, s.beginAt(t, f, 0, ""), 6)
 }
