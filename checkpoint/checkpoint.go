@@ -155,13 +155,6 @@ const (
 	ReasonMetastoreBack = "metastore_behind" // storage knows more than the metastore
 )
 
-// Reasons lists the reasons, in the order of their declaration.
-func Reasons() []string {
-	return []string{
-		ReasonTimeout, ReasonDeclined, ReasonManifest, ReasonStore, ReasonTrigger, ReasonAttemptEnded, ReasonCanceled, ReasonSuperseded, ReasonMetastoreBack,
-	}
-}
-
 // A CommitTime says how long a sink task took from the decision to its confirmation.
 type CommitTime struct {
 	Task weir.TaskID

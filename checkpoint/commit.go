@@ -14,6 +14,8 @@ import (
 // every earlier one is closed (I10).
 type openCommit struct {
 	id      weir.CheckpointID
+	decided time.Time           // zero: by an earlier attempt
+	took    []CommitTime        // by those that have confirmed
 	closes  []weir.CheckpointID // the rows it closes; more than id after a restore
 	waiting []weir.TaskID       // sink tasks that have not confirmed
 	sent    bool
@@ -38,7 +40,7 @@ func (c *Coordinator) commitHead(now time.Time) []Action {
 			return nil
 		}
 		head.closing, head.retryAt = true, time.Time{}
-		return []Action{CloseCommits{ID: head.id, IDs: head.closes}}
+		return []Action{CloseCommits{ID: head.id, IDs: head.closes, Took: head.took}}
 	}
 	if head.sent && (head.retryAt.IsZero() || now.Before(head.retryAt)) {
 		return nil
@@ -70,6 +72,9 @@ func (c *Coordinator) committed(now time.Time, e Committed) []Action {
 		return []Action{Tell{Kind: "commit", Message: fmt.Sprintf("%s could not commit checkpoint %d and tries again: %v", c.name(e.Task), head.id, e.Err)}}
 	}
 	head.waiting = slices.Delete(head.waiting, i, i+1)
+	if !head.decided.IsZero() {
+		head.took = append(head.took, CommitTime{Task: e.Task, MS: millis(now.Sub(head.decided))})
+	}
 	return c.commitHead(now)
 }
 
@@ -88,8 +93,7 @@ func (c *Coordinator) commitsClosed(now time.Time, e CommitsClosed) []Action {
 		return nil
 	}
 	c.commits = c.commits[1:]
-	acts := append([]Action{Collect{}}, c.commitHead(now)...)
-	return append(acts, c.settle()...)
+	return append([]Action{Collect{}}, c.commitHead(now)...)
 }
 
 // commitTick repeats what is due.
@@ -108,21 +112,20 @@ func (c *Coordinator) commitNext() time.Time {
 	return c.commits[0].retryAt
 }
 
-// settle finishes once the last checkpoint's segments are committed and no row is left
-// pending.
-func (c *Coordinator) settle() []Action {
-	if c.ending == nil || c.finished || len(c.commits) > 0 || len(c.strays) > 0 {
+// settle finishes once the last checkpoint's segments are committed, the savepoints
+// beside it have ended and no row is left pending.
+func (c *Coordinator) settle(now time.Time) []Action {
+	if c.ending == nil || c.finished || c.opening != nil || len(c.pending) > 0 || len(c.commits) > 0 {
+		return nil
+	}
+	if c.lost > 0 {
+		return c.abortLost(now, c.lastID+weir.CheckpointID(c.lost)+1)
+	}
+	if len(c.strays) > 0 {
 		return nil
 	}
 	c.finished = true
 	return []Action{Finish{Ending: *c.ending}}
 }
 
-func (c *Coordinator) name(id weir.TaskID) string {
-	for _, t := range c.tasks {
-		if t.ID == id {
-			return t.String()
-		}
-	}
-	return id.String()
-}
+func (c *Coordinator) name(id weir.TaskID) string { return nameOf(c.tasks, id) }

@@ -1,8 +1,8 @@
 package checkpoint
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,6 +15,8 @@ const (
 	backoff = time.Second
 	// commitAgain is when a sink that has not answered a commit is asked again.
 	commitAgain = 30 * time.Second
+	// askWithin bounds how long an expired checkpoint waits for what its tasks say.
+	askWithin = 3 * time.Second
 	// maxOpenCommits decided checkpoints may wait for their sinks before periodic
 	// checkpoints wait too.
 	maxOpenCommits = 8
@@ -26,44 +28,42 @@ const (
 	maxAborted = 256
 )
 
-// A Coordinator is the machine that takes the checkpoints of one attempt, one at a
-// time. It does no I/O and knows no clock: Step takes an event and returns what is to
-// be done.
+// A Coordinator is the machine that takes the checkpoints of one attempt. It does no
+// I/O and knows no clock: Step takes an event and returns what is to be done.
 type Coordinator struct {
 	fence       weir.Fence
 	opts        Options
 	tasks       []Task
+	workers     map[weir.TaskID]weir.WorkerID // where tasks run, as far as known
 	operators   []ManifestOperator
 	parallelism int
 	maxGroups   int
 
-	base      weir.CheckpointID // whose objects may be reused; 0: none
-	lastID    weir.CheckpointID // newest id known to be given out (I1)
-	lost      int               // begins of unknown outcome since lastID
-	strays    []Record          // rows left pending by others, to be aborted
-	strayAt   time.Time         // when strays are tried again; zero: answers are awaited
-	cur       *pending          // nil: none under way
-	trigger   *SendTrigger      // not delivered yet, repeated at triggerAt
-	triggerAt time.Time
-	aborted   []weir.CheckpointID // of this attempt, for late acks
+	base    weir.CheckpointID // whose objects may be reused; 0: none
+	lastID  weir.CheckpointID // newest id known to be given out (I1)
+	lost    int               // begins of unknown outcome since lastID
+	strays  []Record          // rows left pending by others, to be aborted
+	strayAt time.Time         // when strays are tried again; zero: answers are awaited
+	search  search
+	opening *pending            // its row is being inserted; nil: none
+	pending []*pending          // under way, ascending
+	aborted []weir.CheckpointID // of this attempt, for late acks
+
+	triggers    []SendTrigger // not delivered yet, ascending
+	triggerSent bool          // the outcome of the first is awaited
+	triggerAt   time.Time     // the first is not sent before
 
 	queue      []request
 	ended      map[weir.TaskID]bool
 	due        time.Time // of the next periodic checkpoint; zero: none
 	pauseUntil time.Time
-	holdUntil  time.Time // nothing begins before
-	failures   int       // consecutive
+	holdUntil  time.Time      // nothing begins before
+	failed     int            // consecutive failures
+	failure    AttemptFailure // the first of them
 	commits    []*openCommit
 	ending     *Ending
 	finished   bool // Finish was given
 	stopped    bool // nothing follows any more
-}
-
-// A request waits to begin.
-type request struct {
-	id        RequestID
-	savepoint string // empty: a checkpoint
-	stop      bool
 }
 
 // A Start is what a Coordinator needs to know of the attempt.
@@ -80,20 +80,23 @@ type Start struct {
 	OpenCommits []weir.CheckpointID
 	// Pending are checkpoints that a dead owner left pending.
 	Pending []weir.CheckpointID
+	// Workers says where the tasks run, for the messages of failures; may be nil.
+	Workers map[weir.TaskID]weir.WorkerID
 }
 
 // NewCoordinator returns the machine of an attempt whose tasks run since now, and
 // what it does first.
 func NewCoordinator(now time.Time, s Start) (*Coordinator, []Action) {
 	c := &Coordinator{
-		fence: s.Fence, opts: s.Options.withDefaults(), tasks: TasksOf(s.Graph, s.Parallelism),
+		fence: s.Fence, opts: s.Options.withDefaults(), tasks: TasksOf(s.Graph, s.Parallelism), workers: map[weir.TaskID]weir.WorkerID{},
 		operators: operatorsOf(s.Graph), parallelism: s.Parallelism, maxGroups: s.Graph.MaxParallelism,
 		base: s.Base, lastID: max(s.LastID, s.Base), ended: map[weir.TaskID]bool{},
 	}
+	maps.Copy(c.workers, s.Workers)
 	if c.opts.Interval > 0 {
 		c.due = now.Add(c.opts.Interval)
 	}
-	var acts []Action
+	acts := []Action{Survey{}}
 	for _, id := range s.Pending {
 		c.strays = append(c.strays, c.strayRecord(now, id, StatusAborted, ReasonAttemptEnded, "its coordinator died"))
 	}
@@ -113,7 +116,18 @@ func (c *Coordinator) Step(now time.Time, e Event) []Action {
 		return c.refuse(e)
 	}
 	acts := c.handle(now, e)
-	return append(acts, c.next(now)...)
+	return c.withhold(append(acts, c.follow(now)...))
+}
+
+// follow does what an event has made possible: the next decision, the next checkpoint,
+// the end.
+func (c *Coordinator) follow(now time.Time) []Action {
+	if c.stopped {
+		return nil
+	}
+	acts := append(c.sendTrigger(now), c.decideNext()...)
+	acts = append(acts, c.next(now)...)
+	return append(acts, c.settle(now)...)
 }
 
 func (c *Coordinator) handle(now time.Time, e Event) []Action {
@@ -138,6 +152,8 @@ func (c *Coordinator) handle(now time.Time, e Event) []Action {
 	case SourceEnded:
 		c.ended[e.Task] = true
 		return nil
+	case Progressed:
+		return c.progressed(now, e)
 	case ManifestWritten:
 		return c.manifestWritten(now, e)
 	case Decided:
@@ -153,7 +169,7 @@ func (c *Coordinator) handle(now time.Time, e Event) []Action {
 	case CommitsClosed:
 		return c.commitsClosed(now, e)
 	case Surveyed:
-		return c.surveyed(e)
+		return c.surveyed(now, e)
 	}
 	panic(fmt.Sprintf("checkpoint: unknown event %T", e))
 }
@@ -185,199 +201,50 @@ func (c *Coordinator) Next() time.Time {
 	}
 	consider(c.commitNext())
 	consider(c.strayAt)
-	if c.trigger != nil {
+	consider(c.search.again)
+	if len(c.triggers) > 0 && !c.triggerSent {
 		consider(c.triggerAt)
 	}
-	switch {
-	case c.cur != nil && c.cur.phase == collecting:
-		consider(c.cur.deadline)
-	case c.cur != nil && c.cur.retry != nil:
-		consider(c.cur.retryAt)
-	case c.cur == nil && c.ending == nil && (len(c.queue) > 0 || c.allEnded()):
-		consider(c.holdUntil)
-	case c.cur == nil && c.ending == nil && len(c.commits) < maxOpenCommits:
-		consider(c.periodicAt())
+	for _, p := range c.pending {
+		switch {
+		case p.phase == collecting || p.phase == asking:
+			consider(p.deadline)
+		case p.retry != nil:
+			consider(p.retryAt)
+		}
+	}
+	if u, ok := c.upcoming(); ok {
+		consider(u.at)
 	}
 	return next
 }
 
 func (c *Coordinator) tick(now time.Time) []Action {
 	acts := append(c.commitTick(now), c.strayTick(now)...)
-	if c.trigger != nil && !c.triggerAt.IsZero() && !now.Before(c.triggerAt) {
-		c.triggerAt = time.Time{}
-		acts = append(acts, *c.trigger)
-	}
-	p := c.cur
-	switch {
-	case p == nil:
-	case p.phase == collecting && !now.Before(p.deadline):
-		acts = append(acts, c.abort(now, StatusFailed, p.expired(c.opts.Timeout, c.tasks))...)
-	case p.retry != nil && !now.Before(p.retryAt):
-		again := p.retry
-		p.retry = nil
-		acts = append(acts, again)
+	acts = append(acts, c.searchTick(now)...)
+	for _, p := range slices.Clone(c.pending) {
+		switch {
+		case p.phase == collecting && !now.Before(p.deadline):
+			acts = append(acts, c.expire(now, p)...)
+		case p.phase == asking && !now.Before(p.deadline):
+			acts = append(acts, c.abort(now, p, StatusFailed, c.expired(p, nil, errNobody))...)
+		case p.retry != nil && !now.Before(p.retryAt):
+			again := p.retry
+			p.retry = nil
+			acts = append(acts, again)
+		}
 	}
 	return acts
 }
 
-// periodicAt is when the next periodic checkpoint is due; zero: never.
-func (c *Coordinator) periodicAt() time.Time {
-	at := c.due
-	for _, t := range []time.Time{c.pauseUntil, c.holdUntil} {
-		if !at.IsZero() && t.After(at) {
-			at = t
-		}
+// Pending lists the checkpoints and savepoints under way, ascending; one whose row is
+// being inserted is not among them.
+func (c *Coordinator) Pending() []Record {
+	var list []Record
+	for _, p := range c.pending {
+		list = append(list, p.record)
 	}
-	return at
-}
-
-func (c *Coordinator) allEnded() bool {
-	return !slices.ContainsFunc(c.tasks, func(t Task) bool { return t.Source && !c.ended[t.ID] })
-}
-
-// next begins the checkpoint whose turn it is: what users asked for, in order; then the
-// last one of a job whose sources have all ended; then a periodic one.
-func (c *Coordinator) next(now time.Time) []Action {
-	if c.cur != nil || c.stopped || c.ending != nil || now.Before(c.holdUntil) {
-		return nil
-	}
-	r := Record{Job: c.fence.Job, Attempt: c.fence.Attempt, Type: TypeCheckpoint, Status: StatusPending, TriggeredAt: now}
-	p := &pending{}
-	switch {
-	case len(c.queue) > 0:
-		p.requests, p.stop = c.take(&r)
-	case c.allEnded():
-		r.Final = true
-	case !c.due.IsZero() && !now.Before(c.periodicAt()) && len(c.commits) < maxOpenCommits:
-		r.Periodic = true
-	default:
-		return nil
-	}
-	if r.Type == TypeCheckpoint && !c.due.IsZero() {
-		c.due = now.Add(c.opts.Interval)
-	}
-	p.record = r
-	c.cur = p
-	return []Action{Begin{Record: r}}
-}
-
-// take removes the first request; all that wait for a checkpoint share one.
-func (c *Coordinator) take(r *Record) (ids []RequestID, stop bool) {
-	first := c.queue[0]
-	if first.savepoint != "" {
-		c.queue = c.queue[1:]
-		r.Type, r.Savepoint = TypeSavepoint, first.savepoint
-		return []RequestID{first.id}, first.stop
-	}
-	for _, q := range c.queue {
-		if q.savepoint == "" {
-			ids = append(ids, q.id)
-		}
-	}
-	c.queue = slices.DeleteFunc(c.queue, func(q request) bool { return q.savepoint == "" })
-	return ids, false
-}
-
-// ask queues a request.
-func (c *Coordinator) ask(r request) []Action {
-	refuse := func(why string) []Action {
-		return []Action{Answer{Request: r.id, Err: fmt.Errorf("%w: %s", weir.ErrConflict, why)}}
-	}
-	stopping := func(q request) bool { return q.stop }
-	switch {
-	case c.ending != nil:
-		return refuse("the job is ending; its last checkpoint is taken")
-	case len(c.queue) >= maxRequests:
-		return refuse(fmt.Sprintf("%d requests wait already", len(c.queue)))
-	case r.stop && (c.cur != nil && c.cur.stop || slices.ContainsFunc(c.queue, stopping)):
-		return refuse("a stop with savepoint is under way")
-	}
-	c.queue = append(c.queue, r)
-	return nil
-}
-
-func (c *Coordinator) withdraw(e Withdraw) []Action {
-	known := len(c.queue)
-	c.queue = slices.DeleteFunc(c.queue, func(r request) bool { return r.id == e.Request })
-	if len(c.queue) == known {
-		return nil
-	}
-	return []Action{Answer{Request: e.Request, Err: fmt.Errorf("%w: withdrawn before it began", weir.ErrConflict)}}
-}
-
-// Pending is the checkpoint under way; its ID is 0 while its row is being inserted.
-func (c *Coordinator) Pending() (Record, bool) {
-	if c.cur == nil {
-		return Record{}, false
-	}
-	return c.cur.record, true
-}
-
-// begun: the row is there, or is not, or nobody knows.
-func (c *Coordinator) begun(now time.Time, e Begun) []Action {
-	p := c.cur
-	if p == nil || p.phase != beginning {
-		return nil
-	}
-	if errors.Is(e.Err, weir.ErrStale) {
-		return c.giveUp()
-	}
-	var acts []Action
-	for _, id := range p.requests {
-		acts = append(acts, Answer{Request: id, ID: e.ID, Err: e.Err})
-	}
-	p.requests = nil
-	if e.Err != nil {
-		c.cur, c.holdUntil = nil, now.Add(backoff)
-		if p.record.Savepoint != "" && (errors.Is(e.Err, weir.ErrConflict) || errors.Is(e.Err, weir.ErrInvalid)) {
-			c.holdUntil = time.Time{} // the request's own fault; nothing was inserted
-			return acts
-		}
-		c.lost++
-		return append(acts, Tell{Kind: "checkpoint", Message: fmt.Sprintf("a %s could not begin: %v", p.record.Type, e.Err)})
-	}
-	if e.ID <= c.lastID {
-		return append(acts, c.behind(e.ID, fmt.Sprintf("it gave out checkpoint id %d, which is not above %d", e.ID, c.lastID))...)
-	}
-	acts = append(acts, c.abortLost(now, e.ID)...)
-	p.record.ID, c.lastID = e.ID, e.ID
-	p.phase, p.acks, p.deadline = collecting, map[weir.TaskID]Ack{}, p.record.TriggeredAt.Add(c.opts.Timeout)
-	t := SendTrigger{
-		Trigger: Trigger{Job: c.fence.Job, Attempt: c.fence.Attempt, Checkpoint: e.ID, At: p.record.TriggeredAt},
-		Targets: tasksWhere(c.tasks, func(t Task) bool { return t.Source }),
-	}
-	if p.record.Type == TypeCheckpoint {
-		t.Trigger.Base = c.base // a savepoint is self-contained
-	}
-	c.trigger, c.triggerAt = &t, time.Time{}
-	return append(acts, t)
-}
-
-// triggered: a trigger that was not delivered is repeated, even after its checkpoint
-// was given up: some sources may have sent the barrier, and channels held for it
-// wait for the others. A newer trigger takes its place.
-func (c *Coordinator) triggered(now time.Time, e Triggered) []Action {
-	if c.trigger == nil || c.trigger.Trigger.Checkpoint != e.ID {
-		return nil
-	}
-	if c.cur != nil && c.cur.record.ID == e.ID {
-		c.cur.undelivered = e.Err
-	}
-	if e.Err == nil {
-		c.trigger = nil
-		return nil
-	}
-	c.triggerAt = now.Add(backoff)
-	return nil
-}
-
-// surveyed: storage that knows a newer checkpoint than the metastore ever gave out
-// says that the metastore went back in time.
-func (c *Coordinator) surveyed(e Surveyed) []Action {
-	if e.Newest <= c.lastID {
-		return nil
-	}
-	return c.behind(e.Newest, fmt.Sprintf("storage holds checkpoint %d, but the last id given out is %d", e.Newest, c.lastID))
+	return list
 }
 
 // behind ends the attempt; nothing is deleted.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		if a, ok := e.(Acked); ok {
 			answer, acts := s.c.ack(s.now, a.Ack)
 			fmt.Fprintf(&out, "%v: %s\n", a.Ack.Task, answer)
-			out.WriteString(s.show(append(acts, s.c.next(s.now)...)))
+			out.WriteString(s.show(s.c.withhold(append(acts, s.c.follow(s.now)...))))
 			continue
 		}
 		out.WriteString(s.show(s.c.Step(s.now, e)))
@@ -80,7 +81,7 @@ func (s *script) clock() string {
 func (s *script) job(t *testing.T, d *datadriven.TestData) string {
 	o := Options{
 		Interval: dur(t, arg(d, "interval")), Timeout: dur(t, arg(d, "timeout")), MinPause: dur(t, arg(d, "min_pause")),
-		TolerableFailures: num(t, arg(d, "tolerable")),
+		TolerableFailures: num(t, arg(d, "tolerable")), MaxConcurrent: num(t, arg(d, "concurrent")),
 	}
 	c, acts := NewCoordinator(s.now, Start{
 		Fence: weir.Fence{Job: testJob, Attempt: testAttempt, Term: 1}, Graph: testGraph(d.HasArg("sink")),
@@ -88,6 +89,9 @@ func (s *script) job(t *testing.T, d *datadriven.TestData) string {
 		LastID: weir.CheckpointID(num(t, arg(d, "last"))), OpenCommits: ids(t, d, "open"), Pending: ids(t, d, "pending"),
 	})
 	s.c = c
+	if !d.HasArg("unsurveyed") { // storage answers at once, and knows nothing new
+		acts = append(acts[1:], c.Step(s.now, Surveyed{})...)
+	}
 	return s.show(acts) + s.clock()
 }
 
@@ -123,9 +127,58 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 	case "closed":
 		return []Event{CommitsClosed{ID: id, Err: err}}
 	case "survey":
-		return []Event{Surveyed{Newest: id}}
+		e := Surveyed{Newest: id, Err: err}
+		if n := num(t, arg(d, "attempt")); n > 0 {
+			e.Attempt = weir.AttemptID{Number: int64(n), Tag: "bbbbbbbb"}
+		}
+		return []Event{e}
+	case "progress":
+		return []Event{Progressed{ID: id, Err: err, Tasks: progress(t, d.Input)}}
 	}
 	return s.taskEvents(t, d, id, err)
+}
+
+// progress reads lines such as "1/3 aligning since 12s missing 0/1,0/2 bp 0.98 busy 0.1" and
+// "1/3 uploading since 12s doing storing 3 of 7 objects".
+func progress(t *testing.T, input string) []Progress {
+	var list []Progress
+	for line := range strings.Lines(input) {
+		line, doing, _ := strings.Cut(strings.TrimSpace(line), " doing ")
+		words := strings.Fields(line)
+		p := Progress{Task: taskID(t, words[0]), Stage: Stage(words[1]), Doing: doing}
+		for i := 2; i+1 < len(words); i += 2 {
+			var err error
+			switch value := words[i+1]; words[i] {
+			case "since":
+				p.SinceMS = millis(dur(t, value))
+			case "on":
+				p.Worker = weir.WorkerID(value)
+			case "missing":
+				for id := range strings.SplitSeq(value, ",") {
+					p.Missing = append(p.Missing, taskID(t, id))
+				}
+			case "bp":
+				p.BackPressured, err = strconv.ParseFloat(value, 64)
+			case "busy":
+				p.Busy, err = strconv.ParseFloat(value, 64)
+			default:
+				t.Fatalf("progress %q", line)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+func taskID(t *testing.T, s string) weir.TaskID {
+	var id weir.TaskID
+	if _, err := fmt.Sscanf(s, "%d/%d", &id.Chain, &id.Subtask); err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // taskEvents are those that come from tasks; task=(…) names several.
@@ -167,6 +220,9 @@ func (s *script) ack(d *datadriven.TestData, id weir.CheckpointID, task weir.Tas
 	if object := arg(d, "object"); object != "" {
 		a.Snapshot.Operators = []OperatorSnapshot{{Operator: "global_k", Keyed: []Handle{{Object: object}}}}
 	}
+	if worker := arg(d, "worker"); worker != "" {
+		a.Worker = weir.WorkerID(worker)
+	}
 	if message := arg(d, "fail"); message != "" {
 		a.Snapshot, a.Failure = nil, &weir.Failure{Message: message}
 	}
@@ -207,7 +263,13 @@ func showAction(a Action) string {
 	case Begin:
 		return "begin " + showKind(a.Record)
 	case SendTrigger:
-		return fmt.Sprintf("trigger cp=%d base=%d to %v", a.Trigger.Checkpoint, a.Trigger.Base, a.Targets)
+		return fmt.Sprintf("trigger cp=%d base=%d to %v", a.Trigger.Checkpoint, a.Trigger.Base, a.Targets) + others(a.Trigger)
+	case Survey:
+		return "survey"
+	case Sweep:
+		return "sweep"
+	case AskProgress:
+		return fmt.Sprintf("ask progress cp=%d", a.ID)
 	case WriteManifest:
 		return fmt.Sprintf("write manifest cp=%d of %d tasks", a.Manifest.Checkpoint, len(a.Manifest.Tasks))
 	case Decide:
@@ -224,10 +286,17 @@ func showAction(a Action) string {
 	case Notify:
 		return fmt.Sprintf("notify cp=%d %v", a.ID, a.Tasks)
 	case CloseCommits:
-		return fmt.Sprintf("close commits %v", a.IDs)
+		s := fmt.Sprintf("close commits %v", a.IDs)
+		for _, took := range a.Took {
+			s += fmt.Sprintf(" %v took %v ms", took.Task, took.MS)
+		}
+		return s
 	case Collect:
 		return "collect"
 	case Answer:
+		if a.Turn != "" {
+			return fmt.Sprintf("answer r=%d cp=%d %s", a.Request, a.ID, a.Turn)
+		}
 		return fmt.Sprintf("answer r=%d cp=%d err=%v", a.Request, a.ID, a.Err)
 	case Ended:
 		return fmt.Sprintf("ended cp=%d %s", a.Record.ID, a.Record.Status)
@@ -241,6 +310,15 @@ func showAction(a Action) string {
 		return "give up"
 	}
 	return fmt.Sprintf("%T", a)
+}
+
+// others lists what else is pending.
+func others(t Trigger) string {
+	ids := slices.DeleteFunc(slices.Clone(t.Pending), func(id weir.CheckpointID) bool { return id == t.Checkpoint })
+	if len(ids) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" beside %v", ids)
 }
 
 func showKind(r Record) string {
@@ -304,11 +382,7 @@ func taskArgs(t *testing.T, d *datadriven.TestData) []weir.TaskID {
 			continue
 		}
 		for _, v := range a.Vals {
-			var id weir.TaskID
-			if _, err := fmt.Sscanf(v, "%d/%d", &id.Chain, &id.Subtask); err != nil {
-				t.Fatal(err)
-			}
-			list = append(list, id)
+			list = append(list, taskID(t, v))
 		}
 	}
 	return list

@@ -12,24 +12,31 @@ import (
 // errForeign: another attempt's manifest lies where this one's belongs.
 var errForeign = errors.New("the manifest of another attempt is there")
 
-// ack takes in a task's ack; the last one completes the snapshot.
+// ack takes in a task's ack; the last one completes the snapshot. One that comes while
+// the tasks of an expired checkpoint are being asked still counts.
 func (c *Coordinator) ack(now time.Time, a Ack) (AckAnswer, []Action) {
 	if a.Job != c.fence.Job || a.Attempt != c.fence.Attempt {
 		return AckStale, nil
 	}
-	p := c.cur
-	if p == nil || p.phase == beginning || p.record.ID != a.Checkpoint {
+	i := slices.IndexFunc(c.pending, func(p *pending) bool { return p.record.ID == a.Checkpoint })
+	if i < 0 {
 		return c.lateAck(a)
 	}
+	p := c.pending[i]
 	if p.phase == aborting {
 		return AckLate, nil // its objects go once the abort is recorded, or by its next ack
 	}
+	a.AckedAt = now
 	answer := p.add(a, c.tasks)
-	switch {
-	case answer != AckAccepted:
+	if answer != AckAccepted {
 		return answer, nil
+	}
+	if a.Worker != "" {
+		c.workers[a.Task] = a.Worker
+	}
+	switch {
 	case a.Failure != nil:
-		return answer, c.abort(now, StatusFailed, declined(a, c.tasks))
+		return answer, c.abort(now, p, StatusFailed, declined(a, c.tasks))
 	case len(p.missing(c.tasks)) > 0:
 		return answer, nil
 	}
@@ -79,12 +86,14 @@ func (c *Coordinator) manifest(p *pending) *Manifest {
 	return m
 }
 
-// in returns the pending checkpoint if it is id and in phase ph.
+// in returns the pending checkpoint id if it is in phase ph.
 func (c *Coordinator) in(id weir.CheckpointID, ph phase) *pending {
-	if c.cur == nil || c.cur.record.ID != id || c.cur.phase != ph {
-		return nil
+	for _, p := range c.pending {
+		if p.record.ID == id && p.phase == ph {
+			return p
+		}
 	}
-	return c.cur
+	return nil
 }
 
 func (c *Coordinator) manifestWritten(now time.Time, e ManifestWritten) []Action {
@@ -100,14 +109,35 @@ func (c *Coordinator) manifestWritten(now time.Time, e ManifestWritten) []Action
 		p.retry, p.retryAt = WriteManifest{Manifest: c.manifest(p)}, now.Add(backoff)
 		return nil
 	case e.Err != nil:
-		return c.abort(now, StatusFailed, &weir.Failure{
+		return c.abort(now, p, StatusFailed, &weir.Failure{
 			Reason:  ReasonManifest,
 			Message: fmt.Sprintf("manifest %s could not be written: %v", p.record.Manifest, e.Err),
 		})
 	}
-	p.phase, p.tries = deciding, 1
+	p.phase, p.tries = ready, 1
 	p.record.CompletedAt = now
-	return []Action{c.decision(p)}
+	p.record.Path = CriticalPath(p.record, c.tasks)
+	return nil
+}
+
+// inDoubt reports whether a decision is in flight, or may have been recorded by a write
+// whose outcome is not known.
+func (c *Coordinator) inDoubt() bool {
+	return c.has(func(p *pending) bool {
+		return p.phase == deciding || p.phase == aborting && p.undecided != nil
+	})
+}
+
+// decideNext makes the next decision: one at a time, so that they come in ascending
+// order whatever becomes of their writes; a newer one does not wait for an older one that
+// is not ready.
+func (c *Coordinator) decideNext() []Action {
+	i := slices.IndexFunc(c.pending, func(p *pending) bool { return p.phase == ready })
+	if i < 0 || c.inDoubt() {
+		return nil
+	}
+	c.pending[i].phase = deciding
+	return []Action{c.decision(c.pending[i])}
 }
 
 // decision is the decision moment (I8). A savepoint moves the base only where the job
@@ -130,10 +160,13 @@ func (c *Coordinator) decided(now time.Time, e Decided) []Action {
 		p.undecided = e.Err
 		return []Action{ReadBack{ID: e.ID}}
 	}
-	return c.complete(now)
+	return c.complete(now, p)
 }
 
 func (c *Coordinator) read(now time.Time, e Read) []Action {
+	if c.search.doubt != nil && c.search.doubt.id == e.ID {
+		return c.doubted(now, e)
+	}
 	p := c.in(e.ID, deciding)
 	switch {
 	case p == nil:
@@ -146,42 +179,40 @@ func (c *Coordinator) read(now time.Time, e Read) []Action {
 		p.retry, p.retryAt = ReadBack{ID: e.ID}, now.Add(backoff)
 		return nil
 	case e.Record.Status == StatusCompleted:
-		return c.complete(now)
+		return c.complete(now, p)
 	case e.Record.Status != StatusPending:
 		p.record.Status, p.record.Failure, p.record.CompletedAt = e.Record.Status, e.Record.Failure, now
-		return c.end(now)
+		return c.end(now, p)
 	case p.tries < maxTries:
 		p.tries++
 		p.retry, p.retryAt = c.decision(p), now.Add(backoff)
 		return nil
 	}
-	return c.abort(now, StatusFailed, &weir.Failure{
+	return c.abort(now, p, StatusFailed, &weir.Failure{
 		Reason:  ReasonStore,
 		Message: fmt.Sprintf("the decision could not be recorded: %v", p.undecided),
 	})
 }
 
-// complete: the row says so.
-func (c *Coordinator) complete(now time.Time) []Action {
-	p := c.cur
+// complete: the row says so. Older checkpoints that are not decided never will be.
+func (c *Coordinator) complete(now time.Time, p *pending) []Action {
+	c.remove(p)
 	p.record.Status = StatusCompleted
-	c.cur, c.failures = nil, 0
+	c.failed, c.failure = 0, AttemptFailure{}
 	if p.record.Type == TypeCheckpoint {
 		c.pauseUntil = now.Add(c.opts.MinPause)
 	}
 	acts := []Action{Ended{Record: p.record}}
-	if p.commits() {
-		c.base = p.record.ID
-	}
 	if p.record.Type == TypeSavepoint {
 		acts = append(acts, Tell{Kind: "savepoint", Message: fmt.Sprintf("savepoint %s completed as checkpoint %d", p.record.Savepoint, p.record.ID)})
 	}
+	if p.commits() {
+		c.base = p.record.ID
+		acts = append(acts, c.supersede(now, p)...)
+	}
 	if p.stop || p.record.Final {
 		c.ending = &Ending{Checkpoint: p.record.ID, Stopped: p.stop}
-		for _, q := range c.queue {
-			acts = append(acts, Answer{Request: q.id, Err: fmt.Errorf("%w: the job is ending; its last checkpoint is taken", weir.ErrConflict)})
-		}
-		c.queue = nil
+		acts = append(acts, c.refuseQueue()...)
 	}
 	if p.record.CommitsOpen {
 		var sinks []weir.TaskID
@@ -190,31 +221,48 @@ func (c *Coordinator) complete(now time.Time) []Action {
 				sinks = append(sinks, t.ID)
 			}
 		}
-		acts = append(acts, c.pushCommit(now, &openCommit{id: p.record.ID, closes: []weir.CheckpointID{p.record.ID}, waiting: sinks})...)
+		acts = append(acts, c.pushCommit(now, &openCommit{id: p.record.ID, decided: now, closes: []weir.CheckpointID{p.record.ID}, waiting: sinks})...)
 	}
-	return append(append(acts, Collect{}), c.settle()...)
+	return append(acts, Collect{})
 }
 
-// cancel gives the pending checkpoint up for its user.
-func (c *Coordinator) cancel(now time.Time, e AskCancel) []Action {
-	p := c.cur
-	switch {
-	case p == nil || p.record.ID != e.ID || e.ID == 0:
-		return []Action{Answer{Request: e.Request, Err: fmt.Errorf("%w: checkpoint %d is not pending", weir.ErrConflict, e.ID)}}
-	case p.phase != collecting:
-		return []Action{Answer{Request: e.Request, Err: fmt.Errorf("%w: checkpoint %d is ending already", weir.ErrConflict, e.ID)}}
+// supersede gives up the checkpoints older than p: decided after it they would move
+// the base back. A savepoint is no base, and goes on.
+func (c *Coordinator) supersede(now time.Time, p *pending) []Action {
+	var acts []Action
+	for _, q := range c.pending {
+		if q.record.ID < p.record.ID && q.record.Type == TypeCheckpoint && q.phase < deciding {
+			acts = append(acts, c.abort(now, q, StatusAborted, &weir.Failure{
+				Reason: ReasonSuperseded, Message: p.name() + " completed first",
+			})...)
+		}
 	}
-	return append(c.abort(now, StatusAborted, &weir.Failure{Reason: ReasonCanceled, Message: "canceled by its user"}),
+	return acts
+}
+
+// cancel gives a pending checkpoint up for its user.
+func (c *Coordinator) cancel(now time.Time, e AskCancel) []Action {
+	refuse := func(format string) []Action {
+		return []Action{Answer{Request: e.Request, Err: fmt.Errorf("%w: "+format, weir.ErrConflict, e.ID)}}
+	}
+	switch {
+	case c.wanted(e.ID):
+	case c.has(func(p *pending) bool { return p.record.ID == e.ID }):
+		return refuse("checkpoint %d is ending already")
+	default:
+		return refuse("checkpoint %d is not pending")
+	}
+	i := slices.IndexFunc(c.pending, func(p *pending) bool { return p.record.ID == e.ID })
+	return append(c.abort(now, c.pending[i], StatusAborted, &weir.Failure{Reason: ReasonCanceled, Message: "canceled by its user"}),
 		Answer{Request: e.Request, ID: e.ID})
 }
 
-// abort gives the pending checkpoint up: its row first, the objects after.
-func (c *Coordinator) abort(now time.Time, status Status, why *weir.Failure) []Action {
-	p := c.cur
+// abort gives a pending checkpoint up: its row first, the objects after.
+func (c *Coordinator) abort(now time.Time, p *pending, status Status, why *weir.Failure) []Action {
 	p.sum(c.tasks)
 	p.phase, p.retry = aborting, nil
 	p.record.Status, p.record.Failure, p.record.CompletedAt = status, why, now
-	p.record.Manifest, p.record.CommitsOpen = "", false
+	p.record.Manifest, p.record.CommitsOpen, p.record.Path = "", false, ""
 	return []Action{WriteAbort{Record: p.record}}
 }
 
@@ -233,94 +281,71 @@ func (c *Coordinator) abortDone(now time.Time, e Aborted) []Action {
 	case e.Status == StatusCompleted: // an earlier decision had been recorded after all
 		p.sum(c.tasks)
 		p.record.Failure, p.record.Manifest = nil, ManifestKey(c.fence.Job, p.record.ID)
-		return c.complete(now)
+		p.record.Path = CriticalPath(p.record, c.tasks)
+		return c.complete(now, p)
 	}
-	return c.end(now)
+	return c.end(now, p)
+}
+
+func (c *Coordinator) remove(p *pending) {
+	c.pending = slices.DeleteFunc(c.pending, func(q *pending) bool { return q == p })
 }
 
 // end: the checkpoint is given up for good; its objects go and the failure counts.
-func (c *Coordinator) end(now time.Time) []Action {
-	p := c.cur
-	c.cur = nil
+func (c *Coordinator) end(now time.Time, p *pending) []Action {
+	c.remove(p)
 	c.aborted = append(c.aborted, p.record.ID)
 	if len(c.aborted) > maxAborted {
 		c.aborted = c.aborted[1:]
 	}
-	kind, name, why := "checkpoint", fmt.Sprintf("checkpoint %d", p.record.ID), ""
-	if p.record.Type == TypeSavepoint {
-		kind, name = "savepoint", fmt.Sprintf("savepoint %s (checkpoint %d)", p.record.Savepoint, p.record.ID)
-	}
-	if p.record.Failure != nil {
-		why = ": " + p.record.Failure.Message
-	}
-	message := fmt.Sprintf("%s %s%s", name, p.record.Status, why)
-	acts := []Action{Ended{Record: p.record}, DropObjects{ID: p.record.ID}, Tell{Kind: kind, Message: message}}
+	acts := []Action{Ended{Record: p.record}, DropObjects{ID: p.record.ID}, Tell{Kind: string(p.record.Type), Message: ended(p)}}
 	if p.record.Final {
 		c.holdUntil = now.Add(backoff)
 	}
 	if p.record.Status != StatusFailed || p.record.Type != TypeCheckpoint {
 		return acts
 	}
-	c.failures++
-	if c.failures <= c.opts.TolerableFailures {
-		return acts
+	return append(acts, c.count(p)...)
+}
+
+// ended says how a checkpoint that did not complete ended.
+func ended(p *pending) string {
+	why := ""
+	if p.record.Failure != nil {
+		why = ": " + p.record.Failure.Message
 	}
-	c.stopped = true
+	return fmt.Sprintf("%s %s%s", p.name(), p.record.Status, why)
+}
+
+// count counts a failure; the attempt fails with the first of too many in a row.
+func (c *Coordinator) count(p *pending) []Action {
 	f := AttemptFailure{Checkpoint: p.record.ID}
 	if p.record.Failure != nil {
 		f.Failure = *p.record.Failure
 	}
-	f.Failure.Message = message
-	if c.failures > 1 {
-		f.Failure.Message += fmt.Sprintf(" (failure %d in a row, %d tolerated)", c.failures, c.opts.TolerableFailures)
+	f.Failure.Message = ended(p)
+	if c.failed++; c.failed == 1 {
+		c.failure = f
 	}
-	return append(acts, FailAttempt{Failure: f})
-}
-
-// abortLost ends the rows that begins of unknown outcome may have left: the ids just
-// below the one that is known now.
-func (c *Coordinator) abortLost(now time.Time, id weir.CheckpointID) []Action {
-	var acts []Action
-	for stray := max(c.lastID+1, id-weir.CheckpointID(c.lost)); stray < id; stray++ {
-		r := c.strayRecord(now, stray, StatusFailed, ReasonStore, "its begin could not be confirmed")
-		c.strays = append(c.strays, r)
-		acts = append(acts, WriteAbort{Record: r})
-	}
-	c.lost = 0
-	return acts
-}
-
-func (c *Coordinator) strayRecord(now time.Time, id weir.CheckpointID, status Status, reason, message string) Record {
-	return Record{
-		Job: c.fence.Job, ID: id, Attempt: c.fence.Attempt, Type: TypeCheckpoint, Status: status, CompletedAt: now,
-		Failure: &weir.Failure{Reason: reason, Message: message},
-	}
-}
-
-func (c *Coordinator) strayDone(now time.Time, e Aborted) []Action {
-	switch {
-	case errors.Is(e.Err, weir.ErrStale):
-		return c.giveUp()
-	case e.Err != nil && !errors.Is(e.Err, weir.ErrNotFound):
-		c.strayAt = now.Add(backoff)
+	if c.failed <= c.opts.TolerableFailures {
 		return nil
 	}
-	known := len(c.strays)
-	c.strays = slices.DeleteFunc(c.strays, func(r Record) bool { return r.ID == e.ID })
-	if len(c.strays) == known || e.Status == StatusCompleted {
-		return c.settle()
+	c.stopped = true
+	first := c.failure
+	if same := first.Failure.Reason == f.Failure.Reason && first.Failure.Operator == f.Failure.Operator &&
+		subtaskOf(first.Failure) == subtaskOf(f.Failure); same {
+		if c.failed > 1 {
+			f.Failure.Message += fmt.Sprintf(" (failure %d in a row, %d tolerated)", c.failed, c.opts.TolerableFailures)
+		}
+		return []Action{FailAttempt{Failure: f}}
 	}
-	return append([]Action{DropObjects{ID: e.ID}}, c.settle()...)
+	first.Failure.Message += fmt.Sprintf(" (the first of %d failures in a row, %d tolerated; the last: %s)", c.failed, c.opts.TolerableFailures, f.Failure.Message)
+	return []Action{FailAttempt{Failure: first}}
 }
 
-func (c *Coordinator) strayTick(now time.Time) []Action {
-	if c.strayAt.IsZero() || now.Before(c.strayAt) {
-		return nil
+func subtaskOf(f weir.Failure) int {
+	if f.Subtask == nil {
+		return -1
 	}
-	c.strayAt = time.Time{}
-	var acts []Action
-	for _, r := range c.strays {
-		acts = append(acts, WriteAbort{Record: r})
-	}
-	return acts
+	return *f.Subtask
 }

@@ -71,6 +71,17 @@ func (s *Found) Unknown(last weir.CheckpointID) []weir.CheckpointID {
 	return s.Manifests[i:]
 }
 
+// Rival is the newest attempt, other than current, that wrote something though it is not
+// older; zero: there is none.
+func (s *Found) Rival(current weir.AttemptID) weir.AttemptID {
+	for _, a := range slices.Backward(s.Attempts) {
+		if a != current && a.Number >= current.Number {
+			return a
+		}
+	}
+	return weir.AttemptID{}
+}
+
 // Behind says what storage holds that a metastore cannot know whose last checkpoint and
 // current attempt of the job are these; empty: nothing. The row must have been read after
 // the search was begun.

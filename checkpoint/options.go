@@ -18,8 +18,11 @@ type Mode string
 // The modes.
 const (
 	ExactlyOnce Mode = "exactly_once"
-	AtLeastOnce Mode = "at_least_once" // refused by this version
+	AtLeastOnce Mode = "at_least_once"
 )
+
+// maxConcurrent bounds how many checkpoints a job may have under way.
+const maxConcurrent = 16
 
 // A Retention says which checkpoints outlive their job's end.
 type Retention string
@@ -39,7 +42,7 @@ type Options struct {
 	Mode              Mode          // default exactly_once
 	Timeout           time.Duration // from trigger to last ack; default 10 m
 	MinPause          time.Duration // from the end of the last completed checkpoint to the next periodic one
-	MaxConcurrent     int           // 1
+	MaxConcurrent     int           // checkpoints under way at a time, savepoints aside; default 1
 	Retention         Retention     // default retain_on_cancellation
 	NumRetained       int           // newest completed checkpoints kept; default 3
 	TolerableFailures int           // consecutive failed checkpoints that an attempt survives
@@ -254,12 +257,10 @@ func (o Options) problems(found []Problem) error {
 	}
 	add(o.Interval < 0, "interval", "is %v; give 0 (none) or more", o.Interval)
 	add(o.Interval > 0 && o.Interval < time.Millisecond, "interval", "is %v; give 1ms or more", o.Interval)
-	add(o.Mode == AtLeastOnce, "mode", "at_least_once is not supported by this version; give exactly_once")
-	add(o.Mode != AtLeastOnce && o.Mode != ExactlyOnce, "mode", "is %q; give exactly_once", o.Mode)
+	add(o.Mode != AtLeastOnce && o.Mode != ExactlyOnce, "mode", "is %q; give exactly_once or at_least_once", o.Mode)
 	add(o.Timeout < time.Millisecond, "timeout", "is %v; give 1ms or more", o.Timeout)
 	add(o.MinPause < 0, "min_pause", "is %v; give 0s or more", o.MinPause)
-	add(o.MaxConcurrent < 1, "max_concurrent", "is %d; give 1", o.MaxConcurrent)
-	add(o.MaxConcurrent > 1, "max_concurrent", "of %d: more than one at a time is not supported by this version; give 1", o.MaxConcurrent)
+	add(o.MaxConcurrent < 1 || o.MaxConcurrent > maxConcurrent, "max_concurrent", "is %d; give 1 to %d", o.MaxConcurrent, maxConcurrent)
 	add(!slices.Contains([]Retention{RetainOnCancellation, DeleteOnCancellation, RetainNone}, o.Retention), "retention",
 		"is %q; give retain_on_cancellation, delete_on_cancellation or none", o.Retention)
 	add(o.NumRetained < 1, "num_retained", "is %d; give 1 or more", o.NumRetained)

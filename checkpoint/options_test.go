@@ -34,12 +34,12 @@ func TestOptionsDefaults(t *testing.T) {
 
 func TestOptionsParse(t *testing.T) {
 	t.Parallel()
-	got, err := ParseOptions([]byte(`{"interval":"0","timeout":"60s","min_pause":"500ms","max_concurrent":1,
-		"retention":"delete_on_cancellation","num_retained":2,"tolerable_failures":4,"mode":"exactly_once"}`))
+	got, err := ParseOptions([]byte(`{"interval":"0","timeout":"60s","min_pause":"500ms","max_concurrent":3,
+		"retention":"delete_on_cancellation","num_retained":2,"tolerable_failures":4,"mode":"at_least_once"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Options{0, ExactlyOnce, time.Minute, 500 * time.Millisecond, 1, DeleteOnCancellation, 2, 4}
+	want := Options{0, AtLeastOnce, time.Minute, 500 * time.Millisecond, 3, DeleteOnCancellation, 2, 4}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -53,13 +53,12 @@ func TestOptionsParse(t *testing.T) {
 func TestOptionsRefused(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
-		`{"interval":10}`:          `invalid: checkpoint.interval is 10; give a string such as "10s"`,
-		`{"interval":"10"}`:        `invalid: checkpoint.interval is "10"; give a duration such as "500ms", "10s" or "10m"`,
-		`{"mode":"at_least_once"}`: `invalid: checkpoint.mode at_least_once is not supported by this version; give exactly_once`,
-		`{"mode":"twice"}`:         `invalid: checkpoint.mode is "twice"; give exactly_once`,
-		`{"max_concurrent":2}`:     `invalid: checkpoint.max_concurrent of 2: more than one at a time is not supported by this version; give 1`,
-		`{"max_concurrent":null}`:  `invalid: checkpoint.max_concurrent is null; give a whole number`,
-		`{"retention":"keep"}`:     `invalid: checkpoint.retention is "keep"; give retain_on_cancellation, delete_on_cancellation or none`,
+		`{"interval":10}`:         `invalid: checkpoint.interval is 10; give a string such as "10s"`,
+		`{"interval":"10"}`:       `invalid: checkpoint.interval is "10"; give a duration such as "500ms", "10s" or "10m"`,
+		`{"mode":"twice"}`:        `invalid: checkpoint.mode is "twice"; give exactly_once or at_least_once`,
+		`{"max_concurrent":17}`:   `invalid: checkpoint.max_concurrent is 17; give 1 to 16`,
+		`{"max_concurrent":null}`: `invalid: checkpoint.max_concurrent is null; give a whole number`,
+		`{"retention":"keep"}`:    `invalid: checkpoint.retention is "keep"; give retain_on_cancellation, delete_on_cancellation or none`,
 		`{"num_retained":-1,"intervall":1,"interval":"-1s","timeout":"-1s","tolerable_failures":1.5}`: `invalid: checkpoint.interval is -1s; give 0 (none) or more; ` +
 			`checkpoint.timeout is -1s; give 1ms or more; checkpoint.num_retained is -1; give 1 or more; ` +
 			`checkpoint.tolerable_failures is 1.5; give a whole number; checkpoint.intervall is unknown; the fields are ` +
@@ -90,7 +89,7 @@ func TestOptionsSet(t *testing.T) {
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Error(diff)
 	}
-	for field, value := range map[string]string{"interval": "soon", "num_retained": "many", "nothing": "1", "max_concurrent": "2"} {
+	for field, value := range map[string]string{"interval": "soon", "num_retained": "many", "nothing": "1", "max_concurrent": "17"} {
 		if _, err := o.Set(field, value); !errors.Is(err, weir.ErrInvalid) {
 			t.Errorf("%s=%s: %v", field, value, err)
 		}

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"weir"
@@ -38,6 +37,16 @@ func TasksOf(g plan.Graph, parallelism int) []Task {
 // String gives "global_aggregate subtask 3".
 func (t Task) String() string { return fmt.Sprintf("%s subtask %d", t.Name, t.ID.Subtask) }
 
+// nameOf gives a task's name, or its id where it is none of tasks.
+func nameOf(tasks []Task, id weir.TaskID) string {
+	for _, t := range tasks {
+		if t.ID == id {
+			return t.String()
+		}
+	}
+	return id.String()
+}
+
 func tasksWhere(tasks []Task, keep func(Task) bool) []weir.TaskID {
 	var ids []weir.TaskID
 	for _, t := range tasks {
@@ -53,8 +62,10 @@ type phase uint8
 
 const (
 	beginning  phase = iota // its row is being inserted
-	collecting              // acks are awaited; the only phase with a deadline
+	collecting              // acks are awaited, until the deadline
+	asking                  // it has expired, and the tasks are asked why, until another deadline
 	writing                 // the manifest
+	ready                   // the decision is its turn's
 	deciding                // the decision, or reading back its unknown outcome
 	aborting                // its end is being recorded
 )
@@ -71,11 +82,12 @@ const (
 	AckLate      AckAnswer = "late"      // of a checkpoint given up: its objects go
 )
 
-// A pending is the checkpoint under way.
+// A pending is a checkpoint under way.
 type pending struct {
 	record      Record
-	stop        bool // a stop with savepoint
-	requests    []RequestID
+	base        weir.CheckpointID // whose objects its snapshots may name; 0: none
+	stop        bool              // a stop with savepoint
+	requests    []Answer          // given once it has an id
 	phase       phase
 	deadline    time.Time
 	acks        map[weir.TaskID]Ack // a set (I7)
@@ -93,7 +105,7 @@ func (p *pending) add(a Ack, tasks []Task) AckAnswer {
 	if !known || (a.Snapshot == nil) == (a.Failure == nil) || a.Snapshot != nil && a.Snapshot.Task != a.Task {
 		return AckUnknown
 	}
-	if _, ok := p.acks[a.Task]; ok || p.phase != collecting {
+	if _, ok := p.acks[a.Task]; ok || p.phase > asking {
 		return AckDuplicate
 	}
 	p.acks[a.Task] = a
@@ -132,25 +144,12 @@ func (p *pending) sum(tasks []Task) {
 // the job.
 func (p *pending) commits() bool { return p.record.Type == TypeCheckpoint || p.stop }
 
-// expired is the failure of a checkpoint that ran out of time.
-func (p *pending) expired(timeout time.Duration, tasks []Task) *weir.Failure {
-	missing := p.missing(tasks)
-	first := missing[0]
-	f := &weir.Failure{Reason: ReasonTimeout, Operator: first.Operator, Subtask: &first.ID.Subtask}
-	var names []string
-	for _, t := range missing[:min(3, len(missing))] {
-		names = append(names, t.String())
+// name gives "checkpoint 7" or "savepoint mine (checkpoint 7)".
+func (p *pending) name() string {
+	if p.record.Type == TypeSavepoint {
+		return fmt.Sprintf("savepoint %s (checkpoint %d)", p.record.Savepoint, p.record.ID)
 	}
-	who := strings.Join(names, ", ")
-	if more := len(missing) - len(names); more > 0 {
-		who = fmt.Sprintf("%s and %d more", who, more)
-	}
-	f.Message = fmt.Sprintf("expired after %v s: %s had not acknowledged", timeout.Seconds(), who)
-	if p.undelivered != nil {
-		f.Reason = ReasonTrigger
-		f.Message += fmt.Sprintf("; the trigger could not be delivered: %v", p.undelivered)
-	}
-	return f
+	return fmt.Sprintf("checkpoint %d", p.record.ID)
 }
 
 // declined is the failure of a checkpoint that a task could not take.

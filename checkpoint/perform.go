@@ -72,7 +72,11 @@ func (r *Runner) do(ctx context.Context, a Action) Event {
 		killpoint.Here("before-close")
 		var errs []error
 		for _, id := range a.IDs {
-			errs = append(errs, store.CloseCommits(ctx, fence, id, nil))
+			var took []CommitTime
+			if id == a.ID {
+				took = a.Took
+			}
+			errs = append(errs, store.CloseCommits(ctx, fence, id, took))
 		}
 		killpoint.Here("after-close")
 		return CommitsClosed{ID: a.ID, Err: errors.Join(errs...)}
@@ -85,8 +89,14 @@ func (r *Runner) do(ctx context.Context, a Action) Event {
 	case Collect:
 		r.garbage()
 		return swept{}
-	case survey:
+	case AskProgress:
+		said, err := r.cfg.Tasks.Progress(ctx, a.ID)
+		return Progressed{ID: a.ID, Tasks: said, Err: err}
+	case Survey:
 		return r.survey(ctx)
+	case Sweep:
+		r.garbage()
+		return swept{}
 	}
 	panic(fmt.Sprintf("checkpoint: unknown action %T", a))
 }
@@ -95,7 +105,9 @@ func timeoutOf(a Action) time.Duration {
 	switch a.(type) {
 	case WriteManifest:
 		return blobTimeout
-	case DropObjects, Collect, survey:
+	case AskProgress:
+		return askTimeout
+	case Survey, Sweep, DropObjects, Collect:
 		return sweepTimeout
 	}
 	return ioTimeout
@@ -126,14 +138,13 @@ func (r *Runner) writeManifest(ctx context.Context, m *Manifest) error {
 	return errors.New("another manifest is there")
 }
 
-// survey looks for checkpoints that the metastore does not know.
+// survey looks for what the metastore does not know.
 func (r *Runner) survey(ctx context.Context) Event {
 	found, err := Find(ctx, r.cfg.Blobs, r.cfg.Fence.Job)
 	if err != nil {
-		r.swept("survey stopped", err)
-		return swept{}
+		return Surveyed{Err: err}
 	}
-	return Surveyed{Newest: found.Newest()}
+	return Surveyed{Newest: found.Newest(), Attempt: found.Rival(r.cfg.Fence.Attempt)}
 }
 
 // drop deletes what a late ack named at once; all else that was given up is the

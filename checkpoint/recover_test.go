@@ -1,7 +1,6 @@
 package checkpoint_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -179,8 +178,7 @@ func TestRunMetastoreBehind(t *testing.T) {
 		r.attempt()
 		r.start()
 		err := <-r.endC
-		var failure *checkpoint.AttemptFailure
-		if !errors.As(err, &failure) || failure.Failure.Reason != checkpoint.ReasonMetastoreBack {
+		if !isBehind(err) {
 			t.Errorf("%v", err)
 		}
 		r.want("objects", r.objects(), before)
@@ -188,46 +186,60 @@ func TestRunMetastoreBehind(t *testing.T) {
 	})
 }
 
-// TestRunMetastoreBehindLate: checkpoints complete while storage is still being listed.
-// What collection had in mind for then is not done once the metastore is known to be behind.
-func TestRunMetastoreBehindLate(t *testing.T) {
+// TestRunSurveyFirst: no checkpoint begins before storage was listed, nothing is deleted
+// and the request waits; once the metastore is known to be behind it is refused.
+func TestRunSurveyFirst(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, key, message string }{
+		{"manifest", checkpoint.ManifestKey(fence.Job, 9), "storage holds checkpoint 9, but the last id given out is 0"},
+		{"newer attempt", checkpoint.StateKey(fence.Job, weir.AttemptID{Number: 2, Tag: "cccccccc"}, "global_k", 0, 1, 0), "storage holds objects of attempt 2-cccccccc, but the newest attempt is 1-aaaaaaaa"},
+		{"other attempt", checkpoint.FullKey(fence.Job, weir.AttemptID{Number: 1, Tag: "cccccccc"}, "global_k", 0, 1), "storage holds objects of attempt 1-cccccccc, but the newest attempt is 1-aaaaaaaa"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, false, checkpoint.Options{Interval: time.Second, NumRetained: 1})
+				r.fault(blob.FailTimes(3, "List", "", blob.Fault{Before: errors.New("access denied")}))
+				if err := r.blobs.Put(t.Context(), c.key, strings.NewReader("x")); err != nil {
+					t.Fatal(err)
+				}
+				r.cfg.Pending = []weir.CheckpointID{7}
+				before := r.objects()
+				r.start()
+				_, _, refused := r.runner.Checkpoint(t.Context())
+				if err := <-r.endC; !isBehind(err) || !strings.Contains(err.Error(), c.message) || !errors.Is(refused, weir.ErrConflict) {
+					t.Errorf("%v; request: %v", err, refused)
+				}
+				r.want("objects", r.objects(), before)
+				r.want("rows", r.rows(), nil)
+				r.want("events", r.mu.events, []string{"checkpoint: no checkpoint begins until storage can be listed: survey: access denied"})
+				r.cancel()
+			})
+		})
+	}
+}
+
+func isBehind(err error) bool {
+	var failure *checkpoint.AttemptFailure
+	return errors.As(err, &failure) && failure.Failure.Reason == checkpoint.ReasonMetastoreBack
+}
+
+// TestRunSurveyStale: what a newer owner wrote does not make its predecessor say that the
+// metastore is behind.
+func TestRunSurveyStale(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, false, checkpoint.Options{NumRetained: 1})
-		listed := make(chan struct{})
-		r.fault(func(c blob.Call) blob.Fault {
-			if c.Verb == "List" {
-				return blob.Fault{Wait: listed}
-			}
-			return blob.Fault{}
-		})
-		m := checkpoint.Manifest{Version: checkpoint.ManifestVersion, Job: fence.Job, Checkpoint: 9}
-		data, err := m.Encode()
-		if err != nil {
+		r := newRig(t, false, checkpoint.Options{Interval: time.Second})
+		other := fence
+		other.Attempt = weir.AttemptID{Number: 2, Tag: "cccccccc"}
+		if err := r.blobs.Put(t.Context(), checkpoint.StateKey(fence.Job, other.Attempt, "global_k", 0, 1, 0), strings.NewReader("x")); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.blobs.Put(t.Context(), checkpoint.ManifestKey(fence.Job, 9), bytes.NewReader(data)); err != nil {
-			t.Fatal(err)
-		}
+		r.store.Own(other)
 		r.start()
-		for range 2 {
-			id, _, err := r.runner.Checkpoint(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := r.runner.Wait(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
-		}
-		before := r.objects()
-		close(listed)
-		err = <-r.endC
-		var failure *checkpoint.AttemptFailure
-		if !errors.As(err, &failure) || failure.Failure.Reason != checkpoint.ReasonMetastoreBack {
+		if err := <-r.endC; !errors.Is(err, weir.ErrStale) {
 			t.Errorf("%v", err)
 		}
-		r.want("objects", r.objects(), before)
-		r.want("rows", r.rows(), []string{"1 checkpoint completed", "2 checkpoint completed"})
 		r.cancel()
 	})
 }

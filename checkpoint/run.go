@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,10 +16,11 @@ import (
 
 const (
 	ioTimeout    = 10 * time.Second // of one call to the metastore or to the workers
+	askTimeout   = 2 * time.Second  // of asking the tasks how far they are
 	blobTimeout  = 30 * time.Second // of one manifest
 	sweepTimeout = 5 * time.Minute  // of one collection
 	drainTimeout = 2 * time.Second  // for what is in hand when the attempt has failed
-	leaveTimeout = 5 * time.Second  // for giving up the pending checkpoint at the end
+	leaveTimeout = 5 * time.Second  // for giving up what is pending at the end
 )
 
 // Tasks are the tasks of the attempt, wherever they run.
@@ -50,6 +52,8 @@ type Config struct {
 	// dead owner left pending. May be nil.
 	OpenCommits []weir.CheckpointID
 	Pending     []weir.CheckpointID
+	// Workers says where the tasks run, for the messages of failures. May be nil.
+	Workers map[weir.TaskID]weir.WorkerID
 
 	Store  Store
 	Blobs  blob.Store
@@ -103,7 +107,8 @@ type waited struct {
 const (
 	storeLane = iota // metastore and manifests
 	taskLane         // triggers and notifies
-	sweepLane        // deletions
+	askLane          // how far tasks are
+	sweepLane        // what storage holds, and deletions
 	lanes
 )
 
@@ -112,12 +117,7 @@ type lane struct {
 	c     chan Action
 }
 
-// survey is the first action of an attempt on the sweep lane.
-type survey struct{}
-
-func (survey) action() {}
-
-// swept answers the sweep lane's actions and tells the machine nothing.
+// swept answers actions whose outcome tells the machine nothing.
 type swept struct{}
 
 func (swept) event() {}
@@ -136,8 +136,8 @@ func NewRunner(cfg Config) *Runner {
 }
 
 // Run takes checkpoints until ctx ends (nil), a newer owner of the job exists
-// (weir.ErrStale), or the attempt must fail (*AttemptFailure). A checkpoint still
-// pending then is given up.
+// (weir.ErrStale), or the attempt must fail (*AttemptFailure). What is still pending then
+// is given up.
 func (r *Runner) Run(ctx context.Context) error {
 	defer close(r.doneC)
 	base := r.cfg.Base.Checkpoint
@@ -148,13 +148,13 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.machine, acts = NewCoordinator(r.cfg.Now(), Start{
 		Fence: r.cfg.Fence, Graph: r.cfg.Graph, Parallelism: r.cfg.Parallelism,
 		Options: r.cfg.Options, Base: base, LastID: r.cfg.LastID, OpenCommits: r.cfg.OpenCommits, Pending: r.cfg.Pending,
+		Workers: r.cfg.Workers,
 	})
 	laneCtx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	for i := range r.lanes {
 		wg.Go(func() { r.perform(laneCtx, r.lanes[i].c) })
 	}
-	r.push(sweepLane, survey{})
 	r.dispatch(acts)
 	r.loop(ctx)
 	close(r.stopC)
@@ -166,8 +166,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	return r.exit
 }
 
-// mayLeave reports whether the attempt may still give up its pending checkpoint:
-// neither where a newer owner exists, nor where the metastore is behind.
+// mayLeave reports whether the attempt may still give up what is pending: neither where a newer owner exists, nor where the metastore is behind.
 func mayLeave(exit error) bool { return !behind(exit) && !errors.Is(exit, weir.ErrStale) }
 
 // behind reports whether storage knows more than the metastore.
@@ -216,6 +215,8 @@ func (r *Runner) loop(ctx context.Context) {
 			r.pop(storeLane)
 		case out[taskLane] <- head[taskLane]:
 			r.pop(taskLane)
+		case out[askLane] <- head[askLane]:
+			r.pop(askLane)
 		case out[sweepLane] <- head[sweepLane]:
 			r.pop(sweepLane)
 		}
@@ -246,8 +247,7 @@ func (r *Runner) step(e Event) {
 // take hands an input to the machine, or keeps a wait.
 func (r *Runner) take(in input) {
 	if in.event == nil {
-		pending, ok := r.machine.Pending()
-		if !ok || pending.ID != in.wait {
+		if !slices.ContainsFunc(r.machine.Pending(), func(p Record) bool { return p.ID == in.wait }) {
 			in.waitC <- waited{}
 			return
 		}
@@ -267,7 +267,9 @@ func (r *Runner) dispatch(acts []Action) {
 		switch a := a.(type) {
 		case SendTrigger, Notify:
 			r.push(taskLane, a)
-		case DropObjects, Collect:
+		case AskProgress:
+			r.push(askLane, a)
+		case Survey, Sweep, DropObjects, Collect:
 			r.push(sweepLane, a)
 		case Answer:
 			if c, ok := r.answers[a.Request]; ok {
@@ -302,24 +304,32 @@ func (r *Runner) ended(record Record) {
 	log.Warn("checkpoint ended", "status", record.Status, "dur", took, "err", record.Failure.Message)
 }
 
-// leave gives up the checkpoint that is pending when the attempt's checkpoints end.
+// leave gives up all that is pending when the attempt's checkpoints end; what they wrote
+// is the Collector's.
 func (r *Runner) leave(ctx context.Context) {
-	record, ok := r.machine.Pending()
-	if !ok || record.ID == 0 {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
-	record.Status, record.CompletedAt = StatusAborted, r.cfg.Now()
-	record.Manifest, record.CommitsOpen = "", false
-	record.Failure = &weir.Failure{Reason: ReasonAttemptEnded, Message: "the attempt ended"}
-	status, err := r.cfg.Store.AbortCheckpoint(ctx, r.cfg.Fence, record)
-	if err == nil && status != StatusCompleted {
-		record.Status = status
-		r.ended(record)
-		r.garbage()
+	gone := false
+	failed := func(id weir.CheckpointID, err error) {
+		if err != nil && !errors.Is(err, weir.ErrStale) {
+			r.cfg.Logger.Warn("pending checkpoint not given up", "job", r.cfg.Fence.Job, "cp", id, "err", err)
+		}
 	}
-	if err != nil && !errors.Is(err, weir.ErrStale) {
-		r.cfg.Logger.Warn("pending checkpoint not given up", "job", r.cfg.Fence.Job, "cp", record.ID, "err", err)
+	for _, record := range r.machine.Pending() {
+		if record.Status == StatusPending { // otherwise its end is on the way already
+			record.Status, record.CompletedAt = StatusAborted, r.cfg.Now()
+			record.Failure = &weir.Failure{Reason: ReasonAttemptEnded, Message: "the attempt ended"}
+		}
+		record.Manifest, record.CommitsOpen, record.Path = "", false, ""
+		status, err := r.cfg.Store.AbortCheckpoint(ctx, r.cfg.Fence, record)
+		if err == nil && status != StatusCompleted {
+			record.Status = status
+			r.ended(record)
+			gone = true
+		}
+		failed(record.ID, err)
+	}
+	if gone {
+		r.garbage()
 	}
 }

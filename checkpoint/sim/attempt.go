@@ -90,7 +90,6 @@ func (a *attempt) coordinate(t *thread, last weir.CheckpointID, open []weir.Chec
 		Fence: a.fence, Graph: graph(), Parallelism: a.parallelism,
 		Options: a.w.options, Base: base, LastID: last, OpenCommits: open,
 	})
-	a.sweep(func(t *thread) checkpoint.Event { return a.survey() })
 	a.do(acts)
 	a.feed(checkpoint.Tick{})
 }
@@ -108,7 +107,7 @@ func (a *attempt) survey() checkpoint.Event {
 	if err != nil {
 		return checkpoint.Surveyed{Err: err}
 	}
-	return checkpoint.Surveyed{Newest: found.Newest()}
+	return checkpoint.Surveyed{Newest: found.Newest(), Attempt: found.Rival(a.fence.Attempt)}
 }
 
 func (a *attempt) clean(err error) {

@@ -1,0 +1,192 @@
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"weir"
+)
+
+// errNobody: the tasks of an expired checkpoint were asked, and nothing came back.
+var errNobody = errors.New("no worker answered how far its tasks are")
+
+// expire asks the tasks of a checkpoint that ran out of time how far they are, so that
+// its failure says where and why. Where its trigger did not arrive that is known.
+func (c *Coordinator) expire(now time.Time, p *pending) []Action {
+	if f := c.unreached(p); f != nil {
+		return c.abort(now, p, StatusFailed, f)
+	}
+	p.phase, p.deadline = asking, now.Add(askWithin)
+	return []Action{AskProgress{ID: p.record.ID}}
+}
+
+func (c *Coordinator) progressed(now time.Time, e Progressed) []Action {
+	p := c.in(e.ID, asking)
+	if p == nil {
+		return nil
+	}
+	return c.abort(now, p, StatusFailed, c.expired(p, e.Tasks, e.Err))
+}
+
+// unreached is the failure of a checkpoint whose trigger did not get to some source; nil
+// where it did.
+func (c *Coordinator) unreached(p *pending) *weir.Failure {
+	late := p.missing(c.tasks)
+	i := slices.IndexFunc(late, func(t Task) bool { return t.Source })
+	if p.undelivered == nil || i < 0 {
+		return nil
+	}
+	f := c.failureAt(ReasonTrigger, late[i], "")
+	f.Message = fmt.Sprintf("expired after %v s: the trigger could not be delivered to %s: %v", c.opts.Timeout.Seconds(), c.where(late[i]), p.undelivered)
+	return f
+}
+
+func (c *Coordinator) failureAt(reason string, t Task, worker weir.WorkerID) *weir.Failure {
+	if worker == "" {
+		worker = c.workers[t.ID]
+	}
+	return &weir.Failure{Reason: reason, Operator: t.Operator, Subtask: &t.ID.Subtask, Worker: worker}
+}
+
+// where gives "source subtask 1 on worker w2".
+func (c *Coordinator) where(t Task) string {
+	if w := c.workers[t.ID]; w != "" {
+		return fmt.Sprintf("%v on worker %s", t, w)
+	}
+	return t.String()
+}
+
+// expired is the failure of a checkpoint that ran out of time: said is what its tasks
+// answered, silent what became of those that did not.
+func (c *Coordinator) expired(p *pending, said []Progress, silent error) *weir.Failure {
+	e := expiry{c: c, late: p.missing(c.tasks), said: map[weir.TaskID]Progress{}}
+	for _, s := range said {
+		e.said[s.Task] = s
+	}
+	var root Task
+	var why string
+	if len(said) == 0 {
+		root, why = e.late[0], e.names()+" had not acknowledged"
+	} else {
+		root, why = e.explain()
+	}
+	f := c.failureAt(ReasonTimeout, root, e.said[root.ID].Worker)
+	f.Message = fmt.Sprintf("expired after %v s: %s", c.opts.Timeout.Seconds(), why)
+	if silent != nil && slices.ContainsFunc(e.late, func(t Task) bool { return !e.knows(t) }) {
+		f.Message += "; " + strings.ReplaceAll(silent.Error(), "\n", "; ")
+	}
+	return f
+}
+
+// An expiry finds out why tasks are late.
+type expiry struct {
+	c    *Coordinator
+	late []Task // have not acknowledged; upstream first
+	said map[weir.TaskID]Progress
+}
+
+func (e *expiry) knows(t Task) bool { _, ok := e.said[t.ID]; return ok }
+
+// names lists the late tasks, three of them in full.
+func (e *expiry) names() string {
+	var names []string
+	for _, t := range e.late[:min(3, len(e.late))] {
+		names = append(names, t.String())
+	}
+	list := strings.Join(names, ", ")
+	if more := len(e.late) - len(names); more > 0 {
+		list = fmt.Sprintf("%s and %d more", list, more)
+	}
+	return list
+}
+
+// explain names the root of the delay, and why it is late. A root is a late task that
+// does not wait for the barrier of another late one; the first is furthest upstream.
+func (e *expiry) explain() (Task, string) {
+	var roots []Task
+	for _, t := range e.late {
+		if !slices.ContainsFunc(e.said[t.ID].Missing, e.isLate) {
+			roots = append(roots, t)
+		}
+	}
+	if len(roots) == 0 {
+		roots = e.late // they wait for each other: what they said is of different moments
+	}
+	root := roots[0]
+	why := e.why(root)
+	if more := len(roots) - 1; more > 0 {
+		why += fmt.Sprintf(", and %d more had not acknowledged for reasons of their own", more)
+	}
+	return root, why
+}
+
+func (e *expiry) isLate(id weir.TaskID) bool {
+	return slices.ContainsFunc(e.late, func(t Task) bool { return t.ID == id })
+}
+
+// why says what a root was at.
+func (e *expiry) why(t Task) string {
+	s, ok := e.said[t.ID]
+	since := (time.Duration(s.SinceMS * float64(time.Millisecond))).Round(100 * time.Millisecond).Seconds()
+	doing := ""
+	if s.Doing != "" {
+		doing = ": " + s.Doing
+	}
+	switch {
+	case !ok:
+		return fmt.Sprintf("%s had not acknowledged, and its worker did not answer", e.c.where(t))
+	case s.Stage == StageDone:
+		return fmt.Sprintf("%s had done its part, but its ack did not arrive", e.c.where(t))
+	case s.Stage == StageUploading:
+		return fmt.Sprintf("%v was still storing its snapshot, since %v s%s", t, since, doing)
+	case s.Stage == StageCutting:
+		return fmt.Sprintf("%v was still cutting its snapshot, since %v s%s", t, since, doing)
+	case len(s.Missing) > 0:
+		return e.unseen(t, s, s.Missing[0])
+	}
+	victims := slices.DeleteFunc(slices.Clone(e.late), func(v Task) bool { return !slices.Contains(e.said[v.ID].Missing, t.ID) })
+	if len(victims) == 0 {
+		why := fmt.Sprintf("%v had not begun its snapshot", t)
+		if p := pressure(s); p != "" {
+			why += ": it " + p + doing
+		}
+		return why
+	}
+	who := victims[0].String()
+	if len(victims) > 1 {
+		who = fmt.Sprintf("%s and %d more", who, len(victims)-1)
+	}
+	return fmt.Sprintf("%s had not seen the barrier from %v, which %s%s", who, t, cmp.Or(pressure(s), "had not sent it"), doing)
+}
+
+// unseen: the barrier that t waits for has been sent, and is behind records.
+func (e *expiry) unseen(t Task, s Progress, from weir.TaskID) string {
+	more := ""
+	if n := len(s.Missing) - 1; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	why := fmt.Sprintf("%v had not seen the barrier from %s%s", t, e.c.name(from), more)
+	sender := e.said[from]
+	switch {
+	case sender.BackPressured >= s.Busy && sender.BackPressured >= 0.5:
+		return why + ", which " + pressure(sender)
+	case s.Busy >= 0.5:
+		return fmt.Sprintf("%s: it is itself busy %.0f %% with what came before", why, s.Busy*100)
+	}
+	return why
+}
+
+// pressure says what keeps a task from its work; empty: nothing that shows.
+func pressure(s Progress) string {
+	switch {
+	case s.BackPressured >= 0.5 && s.BackPressured >= s.Busy:
+		return fmt.Sprintf("is back-pressured %.0f %%", s.BackPressured*100)
+	case s.Busy >= 0.5:
+		return fmt.Sprintf("is busy %.0f %%", s.Busy*100)
+	}
+	return ""
+}
