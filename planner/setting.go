@@ -61,7 +61,7 @@ func settings() []setting {
 		{"checkpoint.mode", flink + "mode", readMode},
 		{"checkpoint.timeout", flink + "timeout", readTimeout},
 		{"checkpoint.min_pause", flink + "min-pause", readDuration},
-		{"checkpoint.max_concurrent", flink + "max-concurrent-checkpoints", readOne},
+		{"checkpoint.max_concurrent", flink + "max-concurrent-checkpoints", readConcurrent},
 		{"checkpoint.retention", flink + "externalized-checkpoint-retention", readRetention},
 		{"checkpoint.num_retained", flink + "num-retained", readPositive},
 		{"checkpoint.tolerable_failures", flink + "tolerable-failed-checkpoints", readCount},
@@ -226,9 +226,9 @@ func readMode(v string) (string, error) {
 	case "exactly_once":
 		return "exactly_once", nil
 	case "at_least_once":
-		return "", fmt.Errorf("the mode at_least_once is not supported; exactly_once is")
+		return "at_least_once", nil
 	}
-	return "", fmt.Errorf("'%s' is not a mode; exactly_once is", v)
+	return "", fmt.Errorf("'%s' is neither exactly_once nor at_least_once", v)
 }
 
 func readRetention(v string) (string, error) {
@@ -241,11 +241,13 @@ func readRetention(v string) (string, error) {
 	return "", fmt.Errorf("'%s' is none of retain_on_cancellation, delete_on_cancellation, none", v)
 }
 
-func readOne(v string) (string, error) {
-	if n, err := readPositive(v); err != nil || n == "1" {
-		return n, err
+func readConcurrent(v string) (string, error) {
+	const limit = 16
+	s, err := readPositive(v)
+	if n, _ := strconv.Atoi(s); n > limit {
+		return "", fmt.Errorf("%s is more than %d", v, limit)
 	}
-	return "", fmt.Errorf("more than one checkpoint at a time is not supported")
+	return s, err
 }
 
 // readParallelism bounds numbers of subtasks and key groups.
