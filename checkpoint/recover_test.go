@@ -212,7 +212,7 @@ func TestRunSurveyFirst(t *testing.T) {
 				}
 				r.want("objects", r.objects(), before)
 				r.want("rows", r.rows(), nil)
-				r.want("events", r.mu.events, []string{"checkpoint: no checkpoint begins until storage can be listed: survey: access denied"})
+				r.want("events", r.mu.events, []string{"checkpoint: no checkpoint begins until storage can be listed: list objects of " + string(fence.Job) + ": access denied"})
 				r.cancel()
 			})
 		})

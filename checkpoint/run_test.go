@@ -95,8 +95,8 @@ func TestRunRequests(t *testing.T) {
 			}
 			return blob.Fault{}
 		})
-		if _, _, err := r.runner.Checkpoint(t.Context()); err != nil {
-			t.Fatal(err)
+		if _, turn, err := r.runner.Savepoint(t.Context(), "slow", false); err != nil || turn != checkpoint.TurnStarted {
+			t.Fatal(turn, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
