@@ -115,6 +115,9 @@ func (m *metastore) setStatus(f weir.Fence, to weir.Status, reason string) error
 	if err != nil {
 		return err
 	}
+	if to.Terminal() && j.status == to {
+		return nil // said again, by one who did not hear the answer
+	}
 	j.status, j.failure = to, reason
 	if to == weir.StatusFinished {
 		j.desired, j.then = weir.DesiredRunning, nil // what was wished meanwhile came too late
@@ -205,6 +208,11 @@ func (j *jobRow) reused(id weir.CheckpointID) bool {
 func (m *metastore) everyAttempt(id weir.JobID) {
 	j := m.jobs[id]
 	j.over = nil
+	for _, row := range slices.Sorted(maps.Keys(j.rows)) { // one may have left no more than a manifest
+		if a := j.rows[row].Attempt; !slices.Contains(j.over, a) {
+			j.over = append(j.over, a)
+		}
+	}
 	_ = m.w.blobs.List(context.Background(), checkpoint.JobPrefix(id), func(key string, _ int64) bool {
 		a, err := weir.ParseAttemptID(strings.Split(key, "/")[1])
 		if err == nil && !slices.Contains(j.over, a) {
