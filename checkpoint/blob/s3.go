@@ -220,7 +220,10 @@ func (s *S3) Delete(ctx context.Context, key string) error {
 
 // Get implements Store.
 func (s *S3) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
-	if err := errors.Join(s.check(key), checkRange(key, offset)); err != nil {
+	if err := checkRange(key, offset); err != nil {
+		return nil, err
+	}
+	if err := s.check(key); err != nil {
 		return nil, err
 	}
 	if length == 0 {

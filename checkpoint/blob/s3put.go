@@ -140,7 +140,7 @@ func (s *S3) putParts(ctx context.Context, w write, parts *splitter, data []byte
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
 		if e := s.abort(ctx, w.key, upload); e != nil {
-			return errors.Join(err, e)
+			return fmt.Errorf("%w; and its parts stay until they are a day old: %w", err, e)
 		}
 	}
 	return err

@@ -2,8 +2,7 @@
 // temporary folder.
 //
 //	s3 := s3test.Start(t)
-//	url := s3.URL("bucket/prefix")     // for --storage
-//	env := s3.Env()                    // AWS_ACCESS_KEY_ID=… for its client
+//	url := s3.URL("weir/prefix", s3.Credentials(t))    // for --storage
 //
 // The program is built once, from the version in tools/go.mod, into the user's cache
 // folder. It ends with the test, and with the test's process, however that ends.
@@ -163,11 +162,6 @@ func (s *Server) URL(place string, more ...string) string {
 // URL is the storage URL of a server, or a proxy before it, at an address.
 func URL(address, place string, more ...string) string {
 	return "s3://" + place + "?" + strings.Join(append([]string{"region=" + Region, "endpoint=http://" + address}, more...), "&")
-}
-
-// Env is the environment of a process that uses the server.
-func (s *Server) Env() []string {
-	return []string{"AWS_ACCESS_KEY_ID=" + AccessKey, "AWS_SECRET_ACCESS_KEY=" + SecretKey}
 }
 
 // Credentials writes a credentials file and returns the URL parameter that names it, for
