@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -130,12 +132,16 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestGenerated: the tables of the page are those of the code.
+// TestGenerated: the tables of the pages are those of the code.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("sql.md")
-	if err != nil {
-		t.Fatal(err)
+	var pages []byte
+	for _, name := range []string{"sql.md", "checkpoints.md"} {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, page...)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./docs/gen", "-print")
 	cmd.Dir = ".."
@@ -143,16 +149,16 @@ func TestGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), string(page)); diff != "" {
-		t.Errorf("docs/sql.md is not current: make generate\n%s", diff)
+	if diff := cmp.Diff(string(want), string(pages)); diff != "" {
+		t.Errorf("docs/ is not current: make generate\n%s", diff)
 	}
 }
 
-// answer runs a job and gives its header and its rows, sorted.
-func answer(t *testing.T, p *planner.Result) []string {
+// answer runs a job, which may read files, and gives its header and its rows, sorted.
+func answer(t *testing.T, p *planner.Result, files ...string) []string {
 	t.Helper()
 	job := exectest.Start(t, exectest.Config{
-		Graph: p.Graph, Parallelism: 2, Blobs: blob.NewMemory(), Openers: weirexec.Openers{Source: source.Open, Sink: sink.Open},
+		Graph: p.Graph, Parallelism: 2, Blobs: blob.NewMemory(), Files: files, Openers: weirexec.Openers{Source: source.Open, Sink: sink.Open},
 	})
 	if _, err := job.Finish(); err != nil {
 		t.Fatal(err)
@@ -215,5 +221,63 @@ func TestSettings(t *testing.T) {
 		if !strings.Contains(section, "`"+name+"`") && !strings.Contains(section, "`."+last+"`") {
 			t.Errorf("the page does not speak of the setting %s", name)
 		}
+	}
+}
+
+// block is the fenced block of a page behind <!-- mark -->.
+func block(t *testing.T, page, mark string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(page, "<!-- "+mark+" -->\n```")
+	_, rest, open := strings.Cut(rest, "\n")
+	text, _, closed := strings.Cut(rest, "\n```")
+	if !ok || !open || !closed {
+		t.Fatalf("the page has no block %s", mark)
+	}
+	return text
+}
+
+// TestTwoClicks: the story that docs/checkpoints.md tells has the right bytes, counts and
+// answer.
+func TestTwoClicks(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("checkpoints.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, dir := string(text), t.TempDir()
+	rows := map[string][]string{} // by file and byte
+	for _, name := range []string{"a.csv", "b.csv"} {
+		file := ""
+		for _, line := range strings.Split(block(t, page, "data "+name), "\n") {
+			at, row, _ := strings.Cut(strings.TrimSpace(line), "  ")
+			if at != strconv.Itoa(len(file)) {
+				t.Errorf("%s: %s begins at byte %d, the page says %s", name, row, len(file), at)
+			}
+			rows[name] = append(rows[name], at)
+			file += row + "\n"
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, entry, _ := strings.Cut(block(t, page, "manifest"), name+`"`)
+		entry, _, _ = strings.Cut(entry, "}")
+		if want := fmt.Sprintf(`"size":%d`, len(file)); !strings.Contains(entry, want) {
+			t.Errorf("the manifest does not have %s of %s", want, name)
+		}
+		if want := fmt.Sprintf(`"position":%s`, rows[name][4]); !strings.Contains(entry, want) {
+			t.Errorf("the manifest does not have %s of %s, where four rows end", want, name)
+		}
+	}
+	sql := strings.NewReplacer("data/shop", dir, ", 'rows-per-second' = '2'", "").Replace(block(t, page, "job"))
+	p, err := planner.Plan(sql, nil, planner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, line := range strings.Split(block(t, page, "answer"), "\n")[1:] {
+		want = append(want, strings.Join(strings.Fields(line), " | "))
+	}
+	if diff := cmp.Diff(want, answer(t, p, dir)); diff != "" {
+		t.Errorf("-page +Weir:\n%s", diff)
 	}
 }

@@ -1,8 +1,9 @@
-// Command gen writes the tables of functions and aggregates into docs/sql.md, between
-// the marks that name them: the tables in planner/expr are their source.
+// Command gen writes the tables that follow from the code into the pages, between the
+// marks that name them: functions and aggregates, of planner/expr, into docs/sql.md;
+// options and reasons, of checkpoint, into docs/checkpoints.md.
 //
-//	go run ./docs/gen            writes the page
-//	go run ./docs/gen -print     prints it
+//	go run ./docs/gen            writes the pages
+//	go run ./docs/gen -print     prints them, one after the other
 package main
 
 import (
@@ -12,10 +13,12 @@ import (
 	"slices"
 	"strings"
 
+	"weir/checkpoint"
 	"weir/planner/expr"
 )
 
-const target = "docs/sql.md"
+// A section is what stands between two marks of a page.
+type section struct{ mark, body string }
 
 func main() {
 	show := flag.Bool("print", false, "print the page and leave the file alone")
@@ -27,21 +30,30 @@ func main() {
 }
 
 func run(show bool) error {
-	page, err := os.ReadFile(target)
+	err := write("docs/sql.md", show, section{"functions", functions()}, section{"aggregates", aggregates()})
+	if err != nil {
+		return err
+	}
+	return write("docs/checkpoints.md", show, section{"options", options()}, section{"reasons", reasons()})
+}
+
+// write brings a page up to date, or prints what it would be.
+func write(path string, show bool, sections ...section) error {
+	page, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	text := string(page)
-	for _, section := range []struct{ mark, body string }{{"functions", functions()}, {"aggregates", aggregates()}} {
-		if text, err = replace(text, section.mark, section.body); err != nil {
-			return err
+	for _, s := range sections {
+		if text, err = replace(text, s.mark, s.body); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	if show {
 		_, err := os.Stdout.WriteString(text)
 		return err
 	}
-	return os.WriteFile(target, []byte(text), 0o644)
+	return os.WriteFile(path, []byte(text), 0o644)
 }
 
 // replace puts body between <!-- mark --> and <!-- /mark -->.
@@ -50,10 +62,37 @@ func replace(text, mark, body string) (string, error) {
 	before, rest, ok := strings.Cut(text, open)
 	_, after, closed := strings.Cut(rest, shut)
 	if !ok || !closed {
-		return "", fmt.Errorf("%s: no section %s", target, mark)
+		return "", fmt.Errorf("no section %s", mark)
 	}
 	return before + open + body + shut + after, nil
 }
+
+func options() string {
+	var b strings.Builder
+	b.WriteString("\n| option | in Flink | default | range | |\n|---|---|---|---|---|\n")
+	for _, o := range checkpoint.OptionDocs() {
+		fmt.Fprintf(&b, "| `%s` | `%s` | `%s` | %s | %s Change it: %s |\n", o.Name, o.Flink, o.Default, o.Range, o.Meaning, lower(o.Change))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func reasons() string {
+	var b strings.Builder
+	b.WriteString("\n| reason | counts | means | what to do |\n|---|---|---|---|\n")
+	for _, r := range checkpoint.ReasonDocs() {
+		counts := "no"
+		if r.Counts {
+			counts = "yes"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Reason, counts, r.Meaning, r.WhatToDo)
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// lower makes the first letter small, but for names of values.
+func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
 func functions() string {
 	var b strings.Builder
