@@ -31,6 +31,8 @@ const (
 	lastObject = 10 * time.Second
 	// tidyTimeout bounds the deletion of what a snapshot that failed has stored.
 	tidyTimeout = 5 * time.Second
+	// leaveTimeout bounds it where the task's end waits.
+	leaveTimeout = time.Second
 )
 
 // An upload is a snapshot on its way to storage.
@@ -237,6 +239,9 @@ func (w *uploader) store(ctx, call context.Context, u *upload) (err error) {
 	killpoint.Here("before-upload")
 	failed := w.write(call, u, o)
 	switch {
+	case ctx.Err() != nil: // nobody has heard of it, and who clears up after the attempt may have passed by
+		w.tidy(context.WithoutCancel(ctx), o, leaveTimeout)
+		return nil
 	case failed == nil:
 		killpoint.Here("after-upload")
 		u.timing.UploadMS = milliseconds(w.task.now().Sub(u.cutAt))
@@ -244,22 +249,20 @@ func (w *uploader) store(ctx, call context.Context, u *upload) (err error) {
 		a.Snapshot, a.Timing = &u.snapshot, u.timing
 		w.task.reporter.Ack(a)
 		return nil
-	case ctx.Err() != nil: // the next attempt finds what is there
-		return nil
 	case u.givenUp.Load():
 		w.task.logger.Info("snapshot not stored", "cp", u.id, "err", failed)
 	default:
 		w.task.logger.Warn("snapshot not stored", "cp", u.id, "err", failed)
 		w.task.decline(u, failed)
 	}
-	w.tidy(ctx, o)
+	w.tidy(ctx, o, tidyTimeout)
 	return nil
 }
 
 // tidy deletes what was stored of a snapshot that will never be acknowledged. An abort
 // does so too, but may have passed by before the last object.
-func (w *uploader) tidy(ctx context.Context, o *objects) {
-	ctx, cancel := context.WithTimeout(ctx, tidyTimeout)
+func (w *uploader) tidy(ctx context.Context, o *objects, within time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for _, key := range o.keys {
 		if err := w.blobs.Delete(ctx, key); err != nil && ctx.Err() == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -299,4 +300,38 @@ func TestAtLeastOnce(t *testing.T) {
 			t.Errorf("after kills: %d groups", groups)
 		}
 	}
+}
+
+// A late is object storage that stores what it is given, and answers when nobody waits
+// for it any more.
+type late struct{ blob.Store }
+
+func (l late) Put(ctx context.Context, key string, r io.Reader) error {
+	if err := l.Store.Put(context.WithoutCancel(ctx), key, r); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A task that ends with its attempt leaves no object of a snapshot that it has not
+// acknowledged: it may have slept for so long that whoever clears up has passed by.
+func TestEndedUpload(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		blobs := late{blob.NewMemory()}
+		j, _, second := stepped(t, blobs)
+		second()
+		if _, err := j.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		second()
+		if keys := stored(t, blobs.Store, 1); len(keys) == 0 {
+			t.Fatal("nothing is stored")
+		}
+		j.Kill()
+		if keys := stored(t, blobs.Store, 1); keys != nil {
+			t.Errorf("it left %v", keys)
+		}
+	})
 }
