@@ -223,7 +223,7 @@ func (d *doomed) checkHistory(a api, name string) (h killHistory) {
 
 // checkObjects: everything that is listed as completed can be restored (C19), and once
 // what was given up has been collected nothing lies there that no kept checkpoint names.
-func (d *doomed) checkObjects(a api, name string) {
+func (d *doomed) checkObjects(a api, name string, within time.Duration) {
 	a.t.Helper()
 	store, err := blob.Open(d.storage)
 	if err != nil {
@@ -233,7 +233,7 @@ func (d *doomed) checkObjects(a api, name string) {
 	a.must(http.StatusOK, "GET", "/v1/jobs/"+name, nil, &j)
 	var left []string
 	ctx := context.Background()
-	limit := time.Now().Add(5 * time.Second)
+	limit := time.Now().Add(within)
 	for ; ; <-time.After(50 * time.Millisecond) {
 		named := map[string]bool{}
 		for _, cp := range d.checkHistory(a, name).Checkpoints {

@@ -151,3 +151,12 @@ func (s *Store) Collected(ctx context.Context, job weir.JobID, done checkpoint.G
 		return err
 	}))
 }
+
+// Unswept records that a task of an attempt that is over has stored something since: its
+// folder is looked through again.
+func (s *Store) Unswept(ctx context.Context, job weir.JobID, attempt weir.AttemptID) error {
+	return wrap("record objects of an attempt that is over", s.transact(ctx, "", "", func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE attempts SET swept = $1 WHERE job = $2 AND number = $3 AND tag = $4`, false, job, attempt.Number, attempt.Tag)
+		return err
+	}))
+}

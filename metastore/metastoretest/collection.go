@@ -83,6 +83,10 @@ func collectionAttempts(t *testing.T, s suite) {
 	ok(t, err)
 	equal(t, later.Empty(), true)
 	next := s.begin(t, s.job(t, "a"), 1)
+	ok(t, s.Collected(t.Context(), j.ID, checkpoint.GivenUp{Attempts: []weir.AttemptID{f.Attempt}}))
+	equal(t, s.givenUp(t, j.ID).Attempts, nil)
+	ok(t, s.Unswept(t.Context(), j.ID, f.Attempt)) // it has stored something since
+	equal(t, s.givenUp(t, j.ID).Attempts, []weir.AttemptID{f.Attempt})
 	ok(t, s.Collected(t.Context(), j.ID, checkpoint.GivenUp{Attempts: []weir.AttemptID{f.Attempt, next.Attempt}}))
 	ok(t, s.SetStatus(t.Context(), next, weir.StatusCanceled, nil))
 	equal(t, s.collectable(t), nil)

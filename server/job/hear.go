@@ -71,13 +71,22 @@ func (s *Service) report(ctx context.Context, _ string, body []byte) ([]byte, er
 	s.mu.Lock()
 	d, loaded := s.mu.jobs[r.Job], s.decidesLocked()
 	s.mu.Unlock()
+	var err error
 	switch {
 	case d != nil:
-		return nil, d.report(r)
+		err = d.report(r)
 	case loaded:
-		return nil, fmt.Errorf("%w: job %s does not run", weir.ErrStale, r.Job)
+		err = fmt.Errorf("%w: job %s does not run", weir.ErrStale, r.Job)
+	default:
+		err = fmt.Errorf("%w: this server does not hold the lease", weir.ErrConflict)
 	}
-	return nil, fmt.Errorf("%w: this server does not hold the lease", weir.ErrConflict)
+	if errors.Is(err, weir.ErrStale) && r.Ack != nil && r.Ack.Snapshot != nil {
+		// Its objects may have come behind the clean-up of what is over.
+		if uerr := s.deps.Checkpoints.Unswept(ctx, r.Job, r.Attempt); uerr != nil {
+			s.deps.Logger.Warn("objects of an attempt that is over may stay", "job", r.Job, "attempt", r.Attempt, "err", uerr)
+		}
+	}
+	return nil, err
 }
 
 // decidesLocked reports whether we may say what runs and what is over: a server that

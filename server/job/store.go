@@ -98,6 +98,8 @@ type Checkpoints interface {
 	// Collectable lists jobs, by id after one, of which something may have to be
 	// collected: limit of them are looked at, next is the last of these, empty at the end.
 	Collectable(ctx context.Context, after weir.JobID, limit int, linger time.Duration) (ids []weir.JobID, next weir.JobID, err error)
+	// Unswept records that a task of an attempt that is over has stored something since.
+	Unswept(ctx context.Context, job weir.JobID, attempt weir.AttemptID) error
 }
 
 // Pins is the part of the metastore that keeps snapshots from collection while they are used.
