@@ -20,7 +20,7 @@ type model struct {
 	status map[weir.CheckpointID]checkpoint.Status
 	gone   map[weir.CheckpointID]bool
 	reuses map[weir.CheckpointID]weir.CheckpointID // the base when it began
-	ended  bool // the current attempt
+	ended  bool                                    // the current attempt
 }
 
 // fence draws the model's fence, or one that is stale in some way.
