@@ -15,6 +15,7 @@ type Found struct {
 	Job       weir.JobID
 	Manifests []weir.CheckpointID // in order
 	Attempts  []weir.AttemptID    // that wrote something, by number and tag
+	Highest   weir.CheckpointID   // the highest number that any key bears
 }
 
 // Find lists a job's objects.
@@ -43,6 +44,9 @@ func FoundIn(job weir.JobID, keys []string) *Found {
 
 func (s *Found) add(key string) {
 	k, ok := parseKey(key)
+	if ok && k.Job == s.Job {
+		s.Highest = max(s.Highest, k.Checkpoint)
+	}
 	switch {
 	case !ok || k.Job != s.Job:
 	case k.Manifest:

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -150,10 +149,7 @@ func (m *Manifest) handles() []Handle {
 // size, before anything is restored from it. The first that is not is named: missing
 // is weir.ErrNotFound, another size weir.ErrInvalid.
 func (m *Manifest) CheckObjects(ctx context.Context, blobs blob.Store) error {
-	list := slices.DeleteFunc(m.handles(), func(h Handle) bool { return h.Object == "" })
-	slices.SortFunc(list, func(a, b Handle) int { return cmp.Compare(a.Object, b.Object) })
-	list = slices.CompactFunc(list, func(a, b Handle) bool { return a.Object == b.Object })
-	for _, h := range list {
+	for _, h := range m.distinct() {
 		size, err := blobs.Stat(ctx, h.Object)
 		if err != nil {
 			return fmt.Errorf("checkpoint %d of %s: %w", m.Checkpoint, m.Job, err)

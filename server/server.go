@@ -27,6 +27,7 @@ type Service interface {
 	Lifecycle
 	Reads
 	Snapshots
+	Storage
 }
 
 // Lifecycle is what users ask of jobs.
@@ -57,6 +58,13 @@ type Snapshots interface {
 	CancelCheckpoint(ctx context.Context, idOrName string, id weir.CheckpointID) (checkpoint.Record, error)
 	CheckpointProgress(ctx context.Context, id weir.JobID, checkpoint weir.CheckpointID) (job.Progress, error)
 	DeleteSavepoint(ctx context.Context, name string) error
+}
+
+// Storage is what users ask of what lies in object storage.
+type Storage interface {
+	Adoptable(ctx context.Context, idOrName string) (weir.Job, []checkpoint.Candidate, error)
+	Adopt(ctx context.Context, idOrName string, id weir.CheckpointID) (weir.Job, checkpoint.Candidate, error)
+	CheckStorage(ctx context.Context, req job.StorageRequest) (*job.StorageReport, error)
 }
 
 // History is the part of the metastore that is shown as it is.
@@ -172,6 +180,10 @@ func (s *Server) routes(e *echo.Echo) {
 	get("/v1/savepoints", s.listSavepoints)
 	get("/v1/savepoints/:name", s.getSavepoint)
 	e.DELETE("/v1/savepoints/:name", s.deleteSavepoint)
+	get("/v1/jobs/:job/adoptable", s.listAdoptable)
+	e.POST("/v1/jobs/:job/adopt", s.adoptCheckpoint)
+	get("/v1/storage/check", s.checkStorage)
+	e.POST("/v1/storage/repair", s.repairStorage)
 
 	e.POST("/v1/plan", s.plan)
 	e.POST("/v1/sql", s.runSQL)

@@ -19,10 +19,10 @@ import (
 
 func newJob() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "job", Short: "submit, list, show, stop, cancel, start and delete jobs", Args: usageArgs(cobra.NoArgs),
+		Use: "job", Short: "submit, list, show, stop, cancel, start, adopt and delete jobs", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newJobSubmit(), newJobList(), newJobShow(), newJobStop(), newJobCancel(), newJobStart(), newJobDelete(), newJobResults(), newJobRejects(), newJobEvents())
+	cmd.AddCommand(newJobSubmit(), newJobList(), newJobShow(), newJobStop(), newJobCancel(), newJobStart(), newJobDelete(), newJobAdopt(), newJobResults(), newJobRejects(), newJobEvents())
 	return cmd
 }
 

@@ -82,7 +82,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		newUp(), newServer(), newWorker(), newRun(),
-		newJob(), newCheckpoint(), newSavepoint(), newTable(), newSQL(),
+		newJob(), newCheckpoint(), newSavepoint(), newStorage(), newTable(), newSQL(),
 		newMigrate(), newVersion(),
 	)
 	return root

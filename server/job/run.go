@@ -27,6 +27,7 @@ type Store interface {
 	Events
 	History
 	Pins
+	Storage
 }
 
 // A Control carries commands to workers and back (transport). Server is the name

@@ -102,6 +102,18 @@ type Checkpoints interface {
 	Unswept(ctx context.Context, job weir.JobID, attempt weir.AttemptID) error
 }
 
+// Storage is the part of the metastore that storage is compared with.
+type Storage interface {
+	// JobIDs lists all jobs that have rows, deleted ones too.
+	JobIDs(ctx context.Context) ([]weir.JobID, error)
+	// Inventory reads what is known of a job's objects.
+	Inventory(ctx context.Context, job weir.JobID) (checkpoint.Inventory, error)
+	// Adopt makes a snapshot that lies in storage the base of its job and clears its
+	// failure; weir.ErrConflict where the job did not fail as metastore_behind and knows as
+	// much as storage, or has not ended.
+	Adopt(ctx context.Context, job weir.JobID, a checkpoint.Adoption) (weir.Job, error)
+}
+
 // Pins is the part of the metastore that keeps snapshots from collection while they are used.
 type Pins interface {
 	// Pin keeps a completed checkpoint for ttl in the name of holder; one that was given

@@ -135,7 +135,7 @@ func (c *Cluster) Server(name string) *job.Service {
 	ctl := c.control(name)
 	s := job.New(job.Deps{
 		Store: c.Store, Checkpoints: c.Store, Blobs: c.Blobs, Control: ctl, Reports: ctl, Logger: c.log.With("server", name),
-	}, job.Options{LeaseTTL: 2 * time.Second, Poll: 200 * time.Millisecond})
+	}, job.Options{LeaseTTL: 2 * time.Second, Poll: 200 * time.Millisecond, CollectLinger: 100 * time.Millisecond})
 	c.run(name, ctl, s.Run)
 	return s
 }

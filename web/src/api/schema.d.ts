@@ -114,6 +114,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{job}/adopt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a job go on from a checkpoint in storage, after metastore_behind
+         * @description The checkpoint becomes what the job starts from, and its numbers go on above all that storage holds. The job is not started.
+         */
+        post: operations["postV1JobsJobAdopt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job}/adoptable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the checkpoints of a job that lie in storage
+         * @description Newest first, whatever the metastore knows of them: what a job that failed as metastore_behind can go on from.
+         */
+        get: operations["getV1JobsJobAdoptable"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job}/attempts": {
         parameters: {
             query?: never;
@@ -436,6 +476,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/storage/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check object storage
+         * @description Compares what lies in storage with what the metastore knows: orphans, missing and damaged objects, what the metastore does not know, unfinished uploads. It changes nothing.
+         */
+        get: operations["getV1StorageCheck"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/storage/repair": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check object storage and repair it
+         * @description Deletes orphans and unfinished uploads, and gives up checkpoints that are missing or damaged where nothing but retention keeps them. Savepoints, and what a job would start from, are only named.
+         */
+        post: operations["postV1StorageRepair"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tables": {
         parameters: {
             query?: never;
@@ -499,6 +579,38 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AdoptRequest: {
+            /**
+             * @description The newest whole one when absent.
+             * @example 7
+             */
+            checkpoint?: number;
+        };
+        AdoptableCheckpoint: {
+            /** @description that took it: number and tag */
+            attempt?: string;
+            checkpoint: number;
+            /** @description the last one of a bounded job */
+            final: boolean;
+            /** @description the metastore has given its number out */
+            known: boolean;
+            /** @description why not */
+            problem?: string;
+            /** @description its name */
+            savepoint?: string;
+            state_bytes: number;
+            /** @enum {string} */
+            type?: "checkpoint" | "savepoint";
+            /** @description it can be restored */
+            whole: boolean;
+        };
+        AdoptableList: {
+            checkpoints: components["schemas"]["AdoptableCheckpoint"][];
+        };
+        Adoption: {
+            checkpoint: components["schemas"]["AdoptableCheckpoint"];
+            job: components["schemas"]["Job"];
+        };
         AsOf: {
             checkpoint: number;
             live: boolean;
@@ -984,6 +1096,14 @@ export interface components {
             /** @description by table, path and offset; with skip only the first 100 of each table */
             rows: components["schemas"]["Reject"][];
         };
+        RepairRequest: {
+            /** @description Read every object that is kept and compare its checksum. */
+            deep?: boolean;
+            /** @description Id or name; all jobs when absent. */
+            job?: string;
+            /** @description Delete also what is newer than the metastore knows, but of jobs that failed as metastore_behind. */
+            unknown?: boolean;
+        };
         RestartOptions: {
             attempts?: number;
             delay?: string;
@@ -1092,6 +1212,29 @@ export interface components {
              * @example before-release
              */
             name?: string;
+        };
+        StorageFinding: {
+            bytes: number;
+            checkpoint?: number;
+            /** @enum {string} */
+            fault: "orphan" | "missing" | "damaged" | "unknown" | "foreign" | "unfinished";
+            job?: string;
+            /** @description key in object storage */
+            object: string;
+            /** @description what is wrong, and what to do about it */
+            problem: string;
+            /** @description what the repair did */
+            repaired?: string;
+            /** @description its name */
+            savepoint?: string;
+        };
+        StorageReport: {
+            bytes: number;
+            findings: components["schemas"]["StorageFinding"][];
+            jobs: number;
+            objects: number;
+            /** @description nothing that is kept is missing or damaged */
+            sound: boolean;
         };
         Table: {
             columns: components["schemas"]["TableColumn"][];
@@ -1455,6 +1598,75 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    postV1JobsJobAdopt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id or name */
+                job: string;
+            };
+            cookie?: never;
+        };
+        /** @description options */
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AdoptRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Adoption"];
+                };
+            };
+            /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getV1JobsJobAdoptable: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id or name */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdoptableList"];
+                };
             };
             /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */
             default: {
@@ -2235,6 +2447,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SQLAnswer"];
+                };
+            };
+            /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getV1StorageCheck: {
+        parameters: {
+            query?: {
+                /** @description id or name; all jobs when absent */
+                job?: string;
+                /** @description read every object that is kept and compare its checksum */
+                deep?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StorageReport"];
+                };
+            };
+            /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    postV1StorageRepair: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description options */
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RepairRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StorageReport"];
                 };
             };
             /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */

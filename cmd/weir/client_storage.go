@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
+
+// The parts of the API's answers about storage.
+type (
+	storageReport struct {
+		Jobs     int              `json:"jobs"`
+		Objects  int              `json:"objects"`
+		Bytes    int64            `json:"bytes"`
+		Sound    bool             `json:"sound"`
+		Findings []storageFinding `json:"findings"`
+	}
+	storageFinding struct {
+		Fault      string `json:"fault"`
+		Job        string `json:"job,omitempty"`
+		Checkpoint int64  `json:"checkpoint,omitempty"`
+		Savepoint  string `json:"savepoint,omitempty"`
+		Object     string `json:"object"`
+		Bytes      int64  `json:"bytes"`
+		Problem    string `json:"problem"`
+		Repaired   string `json:"repaired,omitempty"`
+	}
+	adoptable struct {
+		Checkpoint int64  `json:"checkpoint"`
+		Attempt    string `json:"attempt"`
+		Type       string `json:"type"`
+		Savepoint  string `json:"savepoint,omitempty"`
+		StateBytes int64  `json:"state_bytes"`
+		Known      bool   `json:"known"`
+		Whole      bool   `json:"whole"`
+		Problem    string `json:"problem,omitempty"`
+	}
+)
+
+func newStorage() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "storage", Short: "check what lies in object storage", Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newStorageCheck())
+	return cmd
+}
+
+func newStorageCheck() *cobra.Command {
+	var f clientFlags
+	var job string
+	var repair, deep, unknown bool
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "compare object storage with the metastore; exit code 1 if something that is kept is missing or damaged",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if unknown && !repair {
+				return fmt.Errorf("--unknown says what --repair may delete: give both: %w", errUsage)
+			}
+			c, err := f.client()
+			if err != nil {
+				return err
+			}
+			var report storageReport
+			if repair {
+				err = c.do(cmd.Context(), "POST", "/v1/storage/repair", map[string]any{"job": job, "deep": deep, "unknown": unknown}, &report)
+			} else {
+				q := url.Values{"deep": {strconv.FormatBool(deep)}}
+				if job != "" {
+					q.Set("job", job)
+				}
+				err = c.do(cmd.Context(), "GET", "/v1/storage/check?"+q.Encode(), nil, &report)
+			}
+			if err != nil {
+				return err
+			}
+			if err := f.show(cmd.OutOrStdout(), report, func(w io.Writer) error { return report.print(w, repair) }); err != nil {
+				return err
+			}
+			if !report.Sound {
+				return fmt.Errorf("something that is to be kept is missing or damaged: see above")
+			}
+			return nil
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&job, "job", "", "only this job, id or name")
+	cmd.Flags().BoolVar(&deep, "deep", false, "read every object that is kept and compare its checksum")
+	cmd.Flags().BoolVar(&repair, "repair", false, "delete orphans and unfinished uploads; give up checkpoints that are harmed")
+	cmd.Flags().BoolVar(&unknown, "unknown", false, "with --repair: delete also what is newer than the metastore knows")
+	return cmd
+}
+
+// print shows the findings, and a line that sums them up.
+func (r storageReport) print(w io.Writer, repaired bool) error {
+	if len(r.Findings) > 0 {
+		t := newTextTable("FAULT", "OBJECT", "SIZE", "PROBLEM", "REPAIR")
+		t.right[2] = true
+		for _, x := range r.Findings {
+			did := x.Repaired
+			if did == "" && repaired {
+				did = "none"
+			}
+			t.add(x.Fault, printable(x.Object), bytesText(x.Bytes), printable(x.Problem), printable(did))
+		}
+		if err := t.print(w); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "%d jobs, %d objects, %s: %d findings\n", r.Jobs, r.Objects, bytesText(r.Bytes), len(r.Findings))
+	return err
+}
+
+func newJobAdopt() *cobra.Command {
+	var f clientFlags
+	var checkpoint int64
+	var list bool
+	cmd := &cobra.Command{
+		Use: "adopt JOB", Short: "let a job go on from a checkpoint in storage, after metastore_behind", Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := f.client()
+			if err != nil {
+				return err
+			}
+			if list {
+				return showAdoptable(cmd, &f, c, args[0])
+			}
+			body := map[string]any{}
+			if cmd.Flags().Changed("checkpoint") {
+				body["checkpoint"] = checkpoint
+			}
+			var answer struct {
+				Job        jobView   `json:"job"`
+				Checkpoint adoptable `json:"checkpoint"`
+			}
+			if err := c.do(cmd.Context(), "POST", jobPath(args[0], "/adopt"), body, &answer); err != nil {
+				return err
+			}
+			return f.show(cmd.OutOrStdout(), answer, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s  adopted checkpoint %d of attempt %s; start it with: weir job start %s\n",
+					answer.Job.Name, answer.Checkpoint.Checkpoint, answer.Checkpoint.Attempt, answer.Job.Name)
+				return err
+			})
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().Int64Var(&checkpoint, "checkpoint", 0, "which one (default: the newest whole one)")
+	cmd.Flags().BoolVar(&list, "list", false, "only list what lies in storage")
+	return cmd
+}
+
+func showAdoptable(cmd *cobra.Command, f *clientFlags, c *client, job string) error {
+	var found struct {
+		Checkpoints []adoptable `json:"checkpoints"`
+	}
+	if err := c.do(cmd.Context(), "GET", jobPath(job, "/adoptable"), nil, &found); err != nil {
+		return err
+	}
+	return f.show(cmd.OutOrStdout(), found.Checkpoints, func(w io.Writer) error {
+		t := newTextTable("ID", "TYPE", "ATTEMPT", "SIZE", "KNOWN", "WHOLE", "PROBLEM")
+		t.right[0], t.right[3] = true, true
+		for _, a := range found.Checkpoints {
+			t.add(strconv.FormatInt(a.Checkpoint, 10), a.Type, a.Attempt, bytesText(a.StateBytes), strconv.FormatBool(a.Known), strconv.FormatBool(a.Whole), printable(a.Problem))
+		}
+		return t.print(w)
+	})
+}

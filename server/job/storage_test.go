@@ -1,0 +1,267 @@
+package job_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/server/job"
+	"weir/server/job/jobtest"
+)
+
+// many has more keys than fit into a manifest.
+var many = strings.NewReplacer("k % 4", "k % 5000", "'rows-per-second' = '100000'", "'rows-per-second' = '25000'").Replace(counts)
+
+// manyFinished waits for the job's end and its exact answer.
+func manyFinished(t *testing.T, c *jobtest.Cluster, s *job.Service) weir.Job {
+	t.Helper()
+	j := c.Await(s, "counts", weir.StatusFinished, weir.StatusFailed)
+	page, err := s.Results(context.Background(), "counts", job.ResultQuery{OrderBy: "key", Limit: 10000})
+	if err != nil || j.Status != weir.StatusFinished || len(page.Rows) != 5000 {
+		t.Fatalf("%s %+v, %d rows, %v", j.Status, j.Failure, len(page.Rows), err)
+	}
+	for key, row := range page.Rows {
+		if want := fmt.Sprintf(`{"key":%d,"n":20,"total":%d}`, key, 20*key+950000); string(row) != want {
+			t.Fatalf("row %s, want %s", row, want)
+		}
+	}
+	return j
+}
+
+// stopped runs counts for a while and stops it with a savepoint.
+func stopped(t *testing.T, c *jobtest.Cluster, s *job.Service, savepoint string) weir.Job {
+	t.Helper()
+	spec := c.Spec("counts", many, 2)
+	spec.Checkpoint = json.RawMessage(`{"interval":"50ms","num_retained":2}`)
+	if _, err := s.Submit(context.Background(), spec); err != nil {
+		t.Fatal(err)
+	}
+	c.Until("some checkpoints", func(ctx context.Context) bool {
+		j, err := c.Store.Job(ctx, "counts")
+		return err == nil && j.Base.Checkpoint >= 4
+	})
+	if _, err := s.Stop(context.Background(), "counts", job.StopRequest{Name: savepoint}); err != nil {
+		t.Fatal(err)
+	}
+	return c.Await(s, "counts", weir.StatusStopped)
+}
+
+func findings(t *testing.T, s *job.Service, req job.StorageRequest) []string {
+	t.Helper()
+	r, err := s.CheckStorage(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []string{}
+	for _, f := range r.Findings {
+		line := string(f.Fault) + " " + f.Key[strings.Index(f.Key, "/")+1:]
+		if f.Repaired != "" {
+			line += ": " + f.Repaired
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+func read(t *testing.T, c *jobtest.Cluster, key string) []byte {
+	t.Helper()
+	r, err := c.Blobs.Get(context.Background(), key, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func put(t *testing.T, c *jobtest.Cluster, key string, data []byte) {
+	t.Helper()
+	if err := c.Blobs.Put(context.Background(), key, bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, c *jobtest.Cluster, key string) {
+	t.Helper()
+	if err := c.Blobs.Delete(context.Background(), key); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func same(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}
+
+// C17, C22: after many checkpoints with retention 2 exactly what is kept lies in storage,
+// and each of it can be restored. What is missing or damaged is found and named, and no
+// job starts from it.
+func TestStorageCheck(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	ctx := context.Background()
+	j := stopped(t, c, s, "mine")
+	c.Until("storage holds what is kept and nothing else", func(context.Context) bool {
+		r, err := s.CheckStorage(ctx, job.StorageRequest{Deep: true})
+		kept, rerr := c.Store.Retained(ctx, j.ID)
+		found, ferr := checkpoint.Find(ctx, c.Blobs, j.ID)
+		return err == nil && rerr == nil && ferr == nil && len(r.Findings) == 0 && len(kept) == 3 && len(found.Manifests) == 3
+	})
+	sp, err := c.Store.Savepoint(ctx, "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := checkpoint.LoadManifest(ctx, c.Blobs, sp.Manifest)
+	if err != nil || len(m.Objects()) == 0 {
+		t.Fatalf("savepoint without objects: %v", err)
+	}
+	object := m.Objects()[0]
+	short := object[strings.Index(object, "/")+1:]
+	data := read(t, c, object)
+
+	refused := func(what, named string) {
+		t.Helper()
+		_, err := s.Start(ctx, "counts", job.StartRequest{From: "savepoint:mine"})
+		if !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), named) {
+			t.Errorf("%s: %v; want a conflict that names %s", what, err, named)
+		}
+	}
+	remove(t, c, object)
+	same(t, "an object is gone", findings(t, s, job.StorageRequest{Job: "counts"}), "missing "+short)
+	same(t, "repair leaves the base", findings(t, s, job.StorageRequest{Repair: true}), "missing "+short)
+	refused("one data file is gone", object)
+	put(t, c, object, data[:len(data)-1])
+	same(t, "an object is cut short", findings(t, s, job.StorageRequest{}), "damaged "+short)
+	refused("one data file is cut short", object)
+	flipped := bytes.Clone(data)
+	flipped[len(flipped)/2] ^= 1
+	put(t, c, object, flipped)
+	same(t, "a flipped bit is seen by who reads", findings(t, s, job.StorageRequest{}))
+	same(t, "a flipped bit", findings(t, s, job.StorageRequest{Deep: true}), "damaged "+short)
+	put(t, c, object, data)
+
+	manifest := read(t, c, sp.Manifest)
+	place := fmt.Sprintf("%d/manifest", sp.Checkpoint)
+	remove(t, c, sp.Manifest)
+	same(t, "the manifest is gone", findings(t, s, job.StorageRequest{}), "missing "+place)
+	refused("the manifest is gone", sp.Manifest)
+	put(t, c, sp.Manifest, manifest[:len(manifest)/2])
+	same(t, "the manifest is half written", findings(t, s, job.StorageRequest{}), "damaged "+place)
+	refused("the manifest is half written (C19)", sp.Manifest)
+	put(t, c, sp.Manifest, manifest)
+
+	// What an attempt leaves is no orphan before its folder was looked through.
+	if err := c.Store.Collected(ctx, j.ID, checkpoint.GivenUp{Attempts: []weir.AttemptID{j.Attempt}}); err != nil {
+		t.Fatal(err)
+	}
+	orphan := checkpoint.StateKey(j.ID, j.Attempt, "global_x", 0, 1, 7)
+	unknown := checkpoint.ManifestKey(j.ID, 999)
+	for _, key := range []string{orphan, unknown, string(j.ID) + "/notes", "readme"} {
+		put(t, c, key, []byte("x"))
+	}
+	strays := []string{"foreign readme", "orphan " + orphan[len(j.ID)+1:], "unknown 999/manifest", "foreign notes"}
+	slices.Sort(strays)
+	got := findings(t, s, job.StorageRequest{})
+	slices.Sort(got)
+	same(t, "strays", got, strays...)
+	got = findings(t, s, job.StorageRequest{Repair: true, Job: "counts"})
+	slices.Sort(got)
+	same(t, "repair", got, "foreign notes", "orphan "+orphan[len(j.ID)+1:]+": deleted", "unknown 999/manifest")
+	same(t, "repair of what is unknown", findings(t, s, job.StorageRequest{Repair: true, Unknown: true, Job: "counts"}), "unknown 999/manifest: deleted", "foreign notes")
+
+	kept, err := c.Store.Retained(ctx, j.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	oldest := kept[len(kept)-1]
+	remove(t, c, oldest.Manifest)
+	same(t, "a checkpoint is given up that cannot be restored", findings(t, s, job.StorageRequest{Repair: true, Job: "counts"})[:1],
+		fmt.Sprintf("missing %d/manifest: checkpoint %d was given up", oldest.ID, oldest.ID))
+	if _, err := s.Start(ctx, "counts", job.StartRequest{From: fmt.Sprintf("checkpoint:%d", kept[1].ID)}); err != nil { // C22: each of the kept ones
+		t.Fatal(err)
+	}
+	manyFinished(t, c, s)
+}
+
+// Storage knows more than the metastore, as after a restore from a backup: nothing starts,
+// nothing is deleted, until a checkpoint is adopted; then the answer is exact.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	ctx := context.Background()
+	j := stopped(t, c, s, "mine")
+	if _, _, err := s.Adopt(ctx, "counts", 0); !errors.Is(err, weir.ErrConflict) {
+		t.Errorf("nothing to adopt: %v", err)
+	}
+	// The forgotten history had completed a checkpoint, taken by an attempt that is forgotten.
+	m, err := checkpoint.LoadManifest(ctx, c.Blobs, checkpoint.ManifestKey(j.ID, j.Base.Checkpoint))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Checkpoint, m.Attempt, m.Type, m.Savepoint = j.LastCheckpoint+5, weir.AttemptID{Number: j.Attempt.Number + 3, Tag: "0badcafe"}, checkpoint.TypeCheckpoint, ""
+	data, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, c, checkpoint.ManifestKey(j.ID, m.Checkpoint), data)
+	late := checkpoint.StateKey(j.ID, m.Attempt, "global_x", 0, m.Checkpoint+1, 0)
+	put(t, c, late, []byte("x"))
+	put(t, c, checkpoint.ManifestKey(j.ID, m.Checkpoint+1), []byte("{")) // not whole
+
+	before, err := checkpoint.Find(ctx, c.Blobs, j.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Start(ctx, "counts", job.StartRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	j = c.Await(s, "counts", weir.StatusFailed)
+	if j.Failure.Reason != checkpoint.ReasonMetastoreBack {
+		t.Fatalf("failed because of %+v", j.Failure)
+	}
+	for _, f := range findings(t, s, job.StorageRequest{Repair: true, Unknown: true}) {
+		if strings.Contains(f, "deleted") {
+			t.Errorf("%s, but the job is metastore_behind", f)
+		}
+	}
+	_, list, err := s.Adoptable(ctx, "counts")
+	if err != nil || len(list) < 3 || list[0].Problem == "" || !list[1].Newer || list[1].Problem != "" || list[len(list)-1].Newer {
+		t.Errorf("adoptable: %+v, %v", list, err)
+	}
+	if _, _, err := s.Adopt(ctx, "counts", m.Checkpoint+1); !errors.Is(err, weir.ErrConflict) {
+		t.Errorf("one that is not whole: %v", err)
+	}
+	j, chosen, err := s.Adopt(ctx, "counts", 0)
+	if err != nil || chosen.Checkpoint != m.Checkpoint || j.Base.Checkpoint != m.Checkpoint || j.Failure != nil ||
+		j.LastCheckpoint != m.Checkpoint+1 || j.Attempt.Number <= m.Attempt.Number {
+		t.Fatalf("adopted %+v: %+v, %v", chosen.Checkpoint, j, err)
+	}
+	after, err := checkpoint.Find(ctx, c.Blobs, j.ID)
+	if err != nil || !slices.Equal(before.Manifests, after.Manifests) {
+		t.Errorf("manifests %v before, %v after (%v)", before.Manifests, after.Manifests, err)
+	}
+	if _, err := s.Start(ctx, "counts", job.StartRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	j = manyFinished(t, c, s)
+	if j.LastCheckpoint <= m.Checkpoint+1 {
+		t.Errorf("ids go on at %d", j.LastCheckpoint)
+	}
+}
