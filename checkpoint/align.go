@@ -124,9 +124,6 @@ func (a *Aligner) Missing(id weir.CheckpointID) []int {
 	return missing
 }
 
-// Aligning reports whether some checkpoint still misses a barrier.
-func (a *Aligner) Aligning() bool { return len(a.waiting) > 0 }
-
 // Open lists the checkpoints of which some barriers have arrived and some not, ascending.
 func (a *Aligner) Open() []weir.CheckpointID {
 	open := make([]weir.CheckpointID, len(a.waiting))

@@ -40,12 +40,13 @@ func (t *Task) snapshot(a alignment) error {
 		if !t.ofSource(failed) { // a sink that could not seal its segment cannot go on
 			return failed
 		}
+		wanted = false
 	}
 	killpoint.Here("before-barrier")
 	if err := t.outputs.broadcast(barrierFrame(a.id, a.startAt)); err != nil {
 		return err
 	}
-	if failed != nil || !wanted {
+	if !wanted {
 		t.tracker.reach(a.id, checkpoint.StageDone, t.now())
 		return nil
 	}
