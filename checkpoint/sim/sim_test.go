@@ -32,7 +32,11 @@ func TestSeeds(t *testing.T) {
 	var ran, steps atomic.Int64
 	began := time.Now()
 	t.Cleanup(func() {
-		t.Logf("%d seeds, %d steps, %v", ran.Load(), steps.Load(), time.Since(began).Round(time.Millisecond))
+		why := "all seeds are through"
+		if *minutes > 0 && time.Since(began) > time.Duration(*minutes)*time.Minute {
+			why = "the time is over"
+		}
+		t.Logf("%d seeds from %d, %d steps, %v: %s", ran.Load(), *first, steps.Load(), time.Since(began).Round(time.Millisecond), why)
 	})
 	const groups = 8
 	for g := range uint64(groups) {
