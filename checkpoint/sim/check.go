@@ -27,6 +27,7 @@ type truth struct {
 	wiped   bool            // some time the metastore went back
 
 	lineage   map[weir.JobID][]int              // rows of each split that the job's base has counted
+	freed     map[weir.SnapshotRef]bool         // given up, whatever the metastore says of it since
 	promised  map[weir.JobID]map[segmentID]bool // of the snapshot it started from, due with its next decision
 	decidedAs map[weir.JobID]map[segmentID][]row
 	shown     map[weir.JobID]map[segmentID][]row // by whose output it is
@@ -38,7 +39,7 @@ func newTruth(w *world) *truth {
 	return &truth{
 		w: w, given: map[weir.JobID]weir.CheckpointID{}, owner: map[weir.JobID]weir.Fence{}, gone: map[weir.JobID]bool{},
 		unknown: map[weir.JobID]weir.CheckpointID{}, lost: map[string]bool{}, lineage: map[weir.JobID][]int{},
-		promised: map[weir.JobID]map[segmentID]bool{}, decidedAs: map[weir.JobID]map[segmentID][]row{}, shown: map[weir.JobID]map[segmentID][]row{},
+		freed: map[weir.SnapshotRef]bool{}, promised: map[weir.JobID]map[segmentID]bool{}, decidedAs: map[weir.JobID]map[segmentID][]row{}, shown: map[weir.JobID]map[segmentID][]row{},
 		commits: map[weir.SnapshotRef]bool{}, again: map[weir.JobID]bool{},
 	}
 }
@@ -291,7 +292,11 @@ func (t *truth) deleted(key string) {
 			w.fail("%s is deleted, which only the metastore has forgotten", key)
 		}
 		for _, r := range w.meta.retained(id) {
-			m := t.manifest(weir.SnapshotRef{Job: id, Checkpoint: r.ID})
+			ref := weir.SnapshotRef{Job: id, Checkpoint: r.ID}
+			if t.freed[ref] {
+				continue // its deletion was under way when the metastore went back
+			}
+			m := t.manifest(ref)
 			if key == r.Manifest || m != nil && slices.Contains(m.Objects(), key) {
 				w.fail("%s is deleted, which checkpoint %d of %s keeps (I9)", key, r.ID, id)
 			}

@@ -341,6 +341,7 @@ func (c conn) DiscardCheckpoints(_ context.Context, f weir.Fence, ids []weir.Che
 		for _, k := range m.retained(j.id) {
 			if r := j.rows[k.ID]; k.Free() && slices.Contains(ids, k.ID) {
 				r.Discarded = true
+				m.w.truth.freed[weir.SnapshotRef{Job: j.id, Checkpoint: k.ID}] = true
 				j.rows[k.ID] = r
 				marked = append(marked, k.ID)
 			}

@@ -137,6 +137,7 @@ func (w *world) deleteSavepoint(j *job, pick uint64) {
 		}
 		record := row.rows[r.ID]
 		record.Discarded = true
+		w.truth.freed[weir.SnapshotRef{Job: j.id, Checkpoint: r.ID}] = true
 		row.rows[r.ID] = record
 		return
 	}
