@@ -60,7 +60,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	}
 	var out strings.Builder
 	for _, e := range s.events(t, d) {
-		if a, ok := e.(Acked); ok {
+		if a, ok := e.(Acked); ok && !s.c.stopped {
 			answer, acts := s.c.ack(s.now, a.Ack)
 			fmt.Fprintf(&out, "%v: %s\n", a.Ack.Task, answer)
 			out.WriteString(s.show(s.c.withhold(append(acts, s.c.follow(s.now)...))))

@@ -138,7 +138,7 @@ func (e *expiry) why(t Task) string {
 	}
 	switch {
 	case !ok:
-		return fmt.Sprintf("%s had not acknowledged, and its worker did not answer", e.c.where(t))
+		return fmt.Sprintf("%s had not acknowledged, and did not say how far it was", e.c.where(t))
 	case s.Stage == StageDone:
 		return fmt.Sprintf("%s had done its part, but its ack did not arrive", e.c.where(t))
 	case s.Stage == StageUploading:

@@ -144,6 +144,72 @@ func TestRunEndAbortsPending(t *testing.T) {
 	})
 }
 
+// TestRunConcurrent: checkpoints and a savepoint under way at a time; the newest, complete
+// first, supersedes the older one. The attempt's end gives up all that is pending.
+func TestRunConcurrent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, true, checkpoint.Options{MaxConcurrent: 2})
+		r.tasks.Answer = func(a *checkpoint.Ack) bool { return a.Checkpoint == 3 || a.Task.Chain == 0 }
+		r.start()
+		ask := func(name string, want checkpoint.Turn) {
+			t.Helper()
+			var turn checkpoint.Turn
+			var err error
+			if name == "" {
+				_, turn, err = r.runner.Checkpoint(t.Context())
+			} else {
+				_, turn, err = r.runner.Savepoint(t.Context(), name, false)
+			}
+			if err != nil || turn != want {
+				t.Fatalf("%s, %v", turn, err)
+			}
+			synctest.Wait()
+		}
+		ask("", checkpoint.TurnStarted)
+		ask("mine", checkpoint.TurnStarted)
+		ask("", checkpoint.TurnStarted)
+		ask("", checkpoint.TurnStarted)
+		if rec, err := r.runner.Wait(t.Context(), 1); err != nil || rec.Failure == nil || rec.Failure.Message != "checkpoint 3 completed first" {
+			t.Errorf("%+v, %v", rec, err)
+		}
+		if row := r.store.Rows()[2]; row.CommitsOpen || row.Path == "" || row.Acks[0].AckedAt.IsZero() {
+			t.Errorf("%+v", row)
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		r.want("rows", r.rows(), []string{"1 checkpoint aborted superseded", "2 savepoint aborted attempt_ended", "3 checkpoint completed", "4 checkpoint aborted attempt_ended"})
+		r.want("objects", r.objects(), objectsOf("1-aaaaaaaa", 3))
+	})
+}
+
+// TestRunProgress: an expired checkpoint says where it was.
+func TestRunProgress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, false, checkpoint.Options{Timeout: time.Minute, TolerableFailures: 9})
+		slow := weir.TaskID{Chain: 1, Subtask: 1}
+		r.tasks.Answer = func(a *checkpoint.Ack) bool { return a.Task != slow }
+		r.tasks.Far = func(weir.CheckpointID) ([]checkpoint.Progress, error) {
+			return []checkpoint.Progress{{Task: slow, Worker: "w2", Stage: checkpoint.StageUploading, SinceMS: 59000, Doing: "storing 3 of 7 objects"}}, nil
+		}
+		r.start()
+		id, _, err := r.runner.Checkpoint(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := r.runner.Wait(t.Context(), id)
+		const want = "expired after 60 s: global_aggregate(k) subtask 1 was still storing its snapshot, since 59 s: storing 3 of 7 objects"
+		if err != nil || rec.Failure.Message != want || rec.Failure.Worker != "w2" || *rec.Failure.Subtask != 1 || rec.Failure.Operator != "global_k" {
+			t.Errorf("%+v, %v", rec.Failure, err)
+		}
+		if err := r.end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestRunCancel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
