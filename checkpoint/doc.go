@@ -1,25 +1,42 @@
 // Package checkpoint is the checkpoint protocol: how the tasks of a job, running on
 // many machines, agree on consistent snapshots, and how a job starts from one.
 //
-//	            Runner (run.go): one goroutine, three lanes of I/O
+//	            Runner (run.go): one goroutine, four lanes of I/O
 //	requests ─▶ ┌──────────────────────────────┐ ─▶ Store    rows, the decision
-//	acks, ends ▶│ Coordinator.Step(now, event) │ ─▶ blob     manifests, deletions
-//	confirms ─▶ └──────────────────────────────┘ ─▶ Tasks    triggers, notifies
+//	acks, ends ▶│ Coordinator.Step(now, event) │ ─▶ blob     manifests, what storage holds
+//	confirms ─▶ └──────────────────────────────┘ ─▶ Tasks    triggers, notifies, how far they are
 //
 //	source ──barrier──▶ Aligner ──snapshot──▶ ack        (in every task; package exec)
 //
-// The life of a checkpoint, and the event that ends each phase:
+// The life of a checkpoint:
 //
-//	beginning ──row inserted──▶ collecting ──last ack──▶ writing ──manifest there──▶ deciding
-//	                               │ timeout, decline, cancel   │ three failures        │ row says completed:
-//	                               ▼                            ▼                       ▼ the decision moment
-//	                            aborting ◀──────────────────────┴── row says pending    completed
-//	                               │ row says so                    three times         │
-//	                               ▼                                                    ▼
-//	                            objects deleted                   sinks commit ▶ commits closed ▶ collection
+//	phase        what happens                      ends with                        goes on as
+//	beginning    its row is inserted; one at a     the row is there                 collecting
+//	             time, and no decision in doubt    it is not, or nobody knows       nothing; what may be there is aborted
+//	collecting   triggered, in order; acks come    the last ack                     writing
+//	                                               the deadline                     asking, or aborting: not triggered
+//	                                               a task declines, its user        aborting
+//	                                               cancels, a newer one completed
+//	asking       the tasks say how far they are    the last ack after all           writing
+//	                                               their answers, or 3 s            aborting
+//	writing      the manifest, if absent           it is there, equal               ready
+//	                                               three failures                   aborting
+//	ready        waits for a decision in doubt     none is                          deciding
+//	deciding     the row, and the base with it;    the row says completed           completed
+//	             one at a time; unknown outcomes   the row says pending, 3 times    aborting
+//	             are read back, never guessed      another hand gave it up          given up
+//	aborting     the row                           it says so                       given up
+//	                                               it says completed                completed
+//	completed    older checkpoints are superseded; sinks commit, commits are closed, in barrier order
+//	given up     its objects are the Collector's; late acks release theirs; failures are counted
 //
-// A decision or an abort whose outcome is unknown is read back from its row, never
-// guessed; an abort that finds the row completed is none.
+// Several lives go on at a time:
+//
+//	id   type         base
+//	 7   checkpoint   5     collecting          superseded when 9 completes
+//	 8   savepoint    -     collecting          goes on, and completes without moving the base
+//	 9   checkpoint   5     deciding ─▶ completed: base = 9
+//	10   checkpoint   9     begins then: not while 9 is in doubt
 //
 // # Invariants
 //
@@ -38,25 +55,47 @@
 //     earlier one's commits are closed.
 //   - I12 every task acknowledges, those that have ended too.
 //
+// And of concurrency:
+//
+//   - one row is being inserted at a time, and none while a decision is in doubt: so the base
+//     that a trigger names is the one that the row was begun under;
+//   - one decision is in doubt at a time: sent and not answered, or answered with a failure
+//     and not yet aborted. So decisions of checkpoints are made in ascending order, and the
+//     base moves forward only, whatever becomes of the writes;
+//   - a newer checkpoint does not wait for an older one that is not ready;
+//   - triggers are sent in ascending order, one at a time: a source never begins a newer
+//     checkpoint before an older one that still waits for acks. A channel that is held for a
+//     barrier is held until every source has sent it or a newer one: an undelivered trigger
+//     is repeated each second, also after its checkpoint was given up, until it or a newer one is
+//     delivered;
+//   - the end (Finish) waits for all that is pending, for rows of begins in doubt and for
+//     commits; every wait is bounded by a timeout or by the metastore's return.
+//
 // # What begins when
 //
-// One at a time. What users ask for goes first, in order, and does not wait for the
+// Nothing before storage has been listed (it is asked each second) and knows no more than
+// the metastore; a suspicion is confirmed by reading a row under the fence, since it may be
+// us who are old. Then, what users ask for goes first, in order, and does not wait for the
 // minimum pause; then the last checkpoint of a job whose sources have all reported the
-// end, also with interval 0; then periodic ones. A checkpoint asked for while another
-// is under way is not that one, since its barriers may have passed what its user wants
-// in it: all that wait share the next one. A savepoint waits for its turn in the same
-// way and is never shared. The pause counts from the end of the last completed
-// checkpoint, savepoints aside. Periodic checkpoints also wait while eight decided ones
-// have commits open.
+// end, also with interval 0; then periodic ones.
 //
-// tolerable_failures counts consecutive failed checkpoints. What was canceled or ended
-// with its attempt does not count, nor does a savepoint: a stop with savepoint that
-// fails leaves the job running. The last checkpoint, failed and tolerated, is taken
-// again after a second.
+// Checkpoints: up to max_concurrent, none beside the last one of a bounded job, nor beside
+// the savepoint that stops the job. Savepoints: one at a time, beside all others. A
+// checkpoint asked for while no more may begin is none of those under way, since their
+// barriers may have passed what its user wants in it: it is queued, and all that wait share the
+// next one (joined). A minimum pause counts from the end of the last completed checkpoint,
+// savepoints aside, and periodic checkpoints then do not overlap any other. They also wait
+// while eight decided ones have commits open, and while a trigger cannot be delivered.
 //
-// A trigger is repeated every second until it was delivered or a newer one was, even
-// after its checkpoint was given up: where only some sources have sent the barrier,
-// channels are held for it.
+// tolerable_failures counts consecutive failed checkpoints; the attempt's failure names the
+// first of them. What was canceled, superseded or ended with its attempt does not count, nor
+// does a savepoint: a stop with savepoint that fails leaves the job running. The last
+// checkpoint, failed and tolerated, is taken again after a second. ReasonDocs is the closed
+// list of reasons.
+//
+// The mode changes nothing here: under at_least_once the Aligner holds no channel, so that a
+// snapshot may contain records behind the barrier, and after a failure some are counted
+// again. Sinks commit after the decision all the same.
 //
 // # Restore
 //
@@ -80,14 +119,14 @@
 // # Goroutines
 //
 // Runner.Run has one that owns the machine and one per lane: metastore and manifests,
-// tasks, deletions. They end with Run. A Collector's round deletes several objects at a
+// tasks, questions to tasks, storage. They end with Run. A Collector's round deletes several objects at a
 // time and waits for them.
 //
 // # Failures
 //
 // Run returns nil when its context ends, weir.ErrStale when a newer owner exists, and
 // an *AttemptFailure when more checkpoints failed than are tolerated or storage knows
-// more than the metastore. The pending checkpoint is given up in the first and last case,
+// more than the metastore. All that is pending is given up in the first and last case,
 // but nothing is touched where the metastore is behind.
 //
 // # Testing

@@ -152,7 +152,7 @@ func (d *driver) coordinate(ctx context.Context) {
 	reached := &tasks{d, j.Attempt, d.mu.placed}
 	run := &coordination{doneC: make(chan struct{}), tasks: reached, runner: checkpoint.NewRunner(checkpoint.Config{
 		Fence: d.fence(), Graph: d.graph, Parallelism: j.Parallelism, Options: d.options,
-		Base: r.ref, LastID: j.LastCheckpoint, OpenCommits: r.open,
+		Base: r.ref, LastID: j.LastCheckpoint, OpenCommits: r.open, Workers: workersOf(d.mu.placed),
 		Store: d.s.deps.Checkpoints, Blobs: d.s.deps.Blobs, Tasks: reached,
 		Now: d.s.now, Logger: d.s.deps.Logger, OnEvent: d.record, Garbage: func() { d.s.clean.wake(d.id) },
 	})}
@@ -165,6 +165,15 @@ func (d *driver) coordinate(ctx context.Context) {
 		}
 		d.awaitFinal(ctx, run, j.Attempt)
 	})
+}
+
+// workersOf says where each task runs.
+func workersOf(placed []deploy.Placed) map[weir.TaskID]weir.WorkerID {
+	at := map[weir.TaskID]weir.WorkerID{}
+	for _, p := range placed {
+		at[p.Task] = p.Worker
+	}
+	return at
 }
 
 // evStale: a write of the attempt's coordinator met a newer owner.
