@@ -117,11 +117,11 @@ func playLane(t *testing.T, s setting, gateway *s3test.Server, rounds []round) {
 	for _, name := range []string{"server", "w1", "w2"} {
 		l.begin(name, l.plan(name))
 	}
-	until(t, 20*time.Second, "the server is ready", func() bool { return l.doomed.api(t, "server").do("GET", "/readyz", nil, nil) == http.StatusOK })
+	until(t, 20*time.Second, "the server is ready", func() bool { return l.api(t, "server").do("GET", "/readyz", nil, nil) == http.StatusOK })
 	for ; l.at < len(rounds); l.at++ {
 		r := rounds[l.at]
 		ok := t.Run(r.name, func(t *testing.T) {
-			x := &running{lane: l, round: r, t: t, a: l.doomed.api(t, "server")}
+			x := &running{lane: l, round: r, t: t, a: l.api(t, "server")}
 			defer l.explain(x.a, r.name)
 			began := time.Now()
 			r.drive(x)

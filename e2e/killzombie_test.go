@@ -51,7 +51,7 @@ func (r *running) replaceServer() {
 	r.submit(r.a, r.name, often)
 	r.awaitStop(r.t, "server")
 	r.begin("server2", "")
-	a := r.doomed.api(r.t, "server2")
+	a := r.api(r.t, "server2")
 	until(r.t, 20*time.Second, "another server is ready", func() bool { return a.do("GET", "/readyz", nil, nil) == http.StatusOK })
 	r.awaitSecond(a)
 	r.wake("server")
