@@ -74,12 +74,45 @@ await step("a savepoint is taken by its button", async () => {
   await dialog.waitFor({ state: "detached" });
 });
 
-await step("the history shows checkpoints, the savepoint and the detail of each subtask", async () => {
+await step("the history is filtered, a checkpoint opens to its waterfall, and the URL holds both", async () => {
   await page.getByRole("tab", { name: "Checkpoints" }).click();
   await text("savepoint before-stop").waitFor();
-  await page.getByRole("row").filter({ hasText: "checkpoint" }).filter({ hasText: "completed" }).first().click();
-  await text("Where the time went", { exact: false }).waitFor();
+  await text("A failure now would throw it back").waitFor();
+  await page.getByLabel("Type", { exact: true }).selectOption("savepoint");
+  const rows = page.getByRole("table", { name: "Checkpoints" }).locator("tr[data-row]");
+  await page.waitForFunction(() => document.querySelectorAll("tr[data-row]").length === 1);
+  await rows.first().click();
+  const waterfall = page.getByRole("table", { name: "Waterfall" });
+  await waterfall.getByText("slowest").first().waitFor();
+  assert.match(page.url(), /type=savepoint/);
+  await page.reload();
+  await waterfall.getByText("slowest").first().waitFor();
   await shot("job-checkpoints");
+  await button("Clear filters").click();
+  await button("Take checkpoint").click();
+  await text(/Checkpoint \d+ .*has started/).waitFor();
+});
+
+await step("a pending checkpoint says whom it waits for, and is canceled", async () => {
+  const late = { ...(await (await page.request.get(`${url}/v1/jobs/behaviors/checkpoints?limit=1`)).json()).checkpoints[0] };
+  const one = { ...late, id: late.id + 1000, status: "pending", completed_at: undefined, triggered_at: new Date().toISOString() };
+  const task = (name, subtask) => ({ operator: name, name, subtask });
+  const waiting_for = [{ ...task("global_aggregate", 1), worker: "worker-1", stage: "aligning", since_ms: 61_000, back_pressured: 0, busy: 0.1, missing: [task("user_behavior", 0)] }];
+  let ended = false;
+  const answer = (more) => JSON.stringify({ ...one, ...(ended ? { status: "aborted", completed_at: one.triggered_at, failure: { reason: "canceled", message: "canceled by its user" } } : {}), ...more });
+  await page.route(/checkpoints\?(?!.*status=)/, (r) => r.fulfill({ contentType: "application/json", body: `{"checkpoints":[${answer({})}]}` }));
+  await page.route(`**/checkpoints/${one.id}`, (r) => {
+    ended ||= r.request().method() === "DELETE";
+    return r.fulfill({ contentType: "application/json", body: answer({ operators: [], ...(ended ? {} : { waiting_for }) }) });
+  });
+  await page.getByRole("button", { name: `Checkpoint ${one.id}` }).last().click();
+  await text("It waits for 1 subtask, the longest for 1 min 1 s: global_aggregate subtask 1").waitFor();
+  await shot("job-checkpoint-pending");
+  await button("Cancel checkpoint").click();
+  await button("Cancel checkpoint", page.getByRole("dialog")).click();
+  await text("canceled by its user").first().waitFor();
+  await page.unroute(/checkpoints\?(?!.*status=)/);
+  await page.unroute(`**/checkpoints/${one.id}`);
 });
 
 await step("the events read as the job's life", async () => {

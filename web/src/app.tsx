@@ -1,14 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { NavLink, Route, Routes, useLocation } from "react-router";
 import { get } from "./api/client";
 import { JobPage } from "./pages/job";
 import { JobsPage } from "./pages/jobs";
-import { SavepointsPage } from "./pages/savepoints";
 import { SqlPage } from "./pages/sql";
 import { TablesPage } from "./pages/tables";
 import { WorkersPage } from "./pages/workers";
 import { Clock, useNow } from "./parts/time";
+
+const SavepointsPage = lazy(() => import("./pages/savepoints").then((m) => ({ default: m.SavepointsPage })));
 
 const rail = [
   ["/", "Jobs"],
@@ -64,7 +65,14 @@ export function App() {
             <Route path="/" element={<JobsPage />} />
             <Route path="/jobs/:job" element={<JobPage />} />
             <Route path="/sql" element={<SqlPage />} />
-            <Route path="/savepoints" element={<SavepointsPage />} />
+            <Route
+              path="/savepoints"
+              element={
+                <Suspense fallback={<p className="answer">Reading…</p>}>
+                  <SavepointsPage />
+                </Suspense>
+              }
+            />
             <Route path="/tables" element={<TablesPage />} />
             <Route path="/workers" element={<WorkersPage />} />
             <Route path="*" element={<p className="answer">There is no such page.</p>} />

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ago, bytes, count, exact, millis, quantile, rate } from "./format";
+import { ago, bytes, count, exact, millis, rate, span } from "./format";
 
 describe("format", () => {
   it("separates thousands", () => expect(count(1234567)).toBe("1,234,567"));
@@ -26,9 +26,7 @@ describe("format", () => {
     expect(ago(undefined, 0)).toBe("–");
     expect(exact(t, true)).toBe("2017-11-25 01:00:00.500 UTC");
   });
-  it("takes quantiles of unordered values", () => {
-    expect(quantile([9, 1, 5], 0.5)).toBe(5);
-    expect(quantile([1, 2, 3, 4], 0.99)).toBe(4);
-    expect(quantile([], 0.5)).toBeNaN();
+  it("writes how long in one word or two", () => {
+    expect([999, 12_400, 61_000, 7_200_000, 200_000_000].map(span)).toEqual(["less than 1 s", "12 s", "1 min", "2 h", "2 d"]);
   });
 });

@@ -46,6 +46,16 @@ export function ago(iso: string | undefined | null, now: number): string {
   return `${Math.floor(s / 86400)} d ago`;
 }
 
+/** span writes how long something is in one word or two: "less than 1 s", "4 min", "3 h". */
+export function span(ms: number): string {
+  const s = Math.floor(ms / 1000);
+  if (s < 1) return "less than 1 s";
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 48 * 3600) return `${Math.floor(s / 3600)} h`;
+  return `${Math.floor(s / 86400)} d`;
+}
+
 /** exact writes a time to the millisecond, in UTC or in the reader's zone. */
 export function exact(iso: string | undefined | null, utc: boolean): string {
   if (!iso) return "";
@@ -53,10 +63,4 @@ export function exact(iso: string | undefined | null, utc: boolean): string {
   if (utc) return t.toISOString().replace("T", " ").replace("Z", " UTC");
   const local = new Date(t.getTime() - t.getTimezoneOffset() * 60_000);
   return local.toISOString().replace("T", " ").replace("Z", "");
-}
-
-/** quantile returns the q-quantile (0 to 1) of values, which need no order; NaN of none. */
-export function quantile(values: number[], q: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? NaN;
 }

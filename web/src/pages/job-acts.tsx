@@ -62,11 +62,12 @@ function NamedAct({ job, rest, title, verb, words, onClose }: { job: Job; rest: 
   );
 }
 
-function Restore({ job, onClose }: { job: Job; onClose: () => void }) {
+/** Restore asks to which moment the job goes back; from is the one that was chosen before. */
+export function Restore({ job, from: chosen, onClose }: { job: Job; from?: string; onClose: () => void }) {
   const checkpoints = useQuery({ queryKey: ["restorable", job.name], queryFn: () => get<{ checkpoints: Checkpoint[] }>(jobPath(job.name, "/checkpoints?status=completed&limit=50")), refetchInterval: false });
   const savepoints = useQuery({ queryKey: ["savepoints"], queryFn: () => get<{ savepoints: Savepoint[] }>("/v1/savepoints"), refetchInterval: false });
   const done = job.status === "FINISHED"; // its latest moment has nothing left to count
-  const [from, setFrom] = useState(done ? "nothing" : "latest");
+  const [from, setFrom] = useState(chosen ?? (done ? "nothing" : "latest"));
   const [parallelism, setParallelism] = useState(String(job.parallelism));
   const [duplicate, setDuplicate] = useState(false);
   const body = { from, parallelism: Number(parallelism), ...(duplicate ? { allow_duplicate_output: true } : {}) };
@@ -76,16 +77,17 @@ function Restore({ job, onClose }: { job: Job; onClose: () => void }) {
       <label>
         From
         <select value={from} onChange={(e) => setFrom(e.target.value)}>
+          {chosen && <option value={chosen}>{chosen.replace(":", " ")}</option>}
           {!done && <option value="latest">latest ({job.base})</option>}
           {savepoints.data?.savepoints
-            .filter((s) => s.job === job.id && s.status === "completed")
+            .filter((s) => s.job === job.id && s.status === "completed" && chosen !== `savepoint:${s.name}`)
             .map((s) => (
               <option key={s.name} value={`savepoint:${s.name}`}>
                 savepoint {s.name}
               </option>
             ))}
           {checkpoints.data?.checkpoints
-            .filter((c) => c.type === "checkpoint" && !c.discarded)
+            .filter((c) => c.type === "checkpoint" && !c.discarded && chosen !== `checkpoint:${c.id}`)
             .map((c) => (
               <option key={c.id} value={`checkpoint:${c.id}`}>
                 checkpoint {c.id} ({bytes(c.state_bytes)})

@@ -1,230 +1,200 @@
-import { useQuery } from "@tanstack/react-query";
-import { Fragment, useState } from "react";
-import { useSearchParams } from "react-router";
-import { type Checkpoint, type CheckpointDetail, get, type Job, jobPath } from "../api/client";
-import { bytes, count, millis, quantile } from "../format";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useContext, useState } from "react";
+import { useLocation, useSearchParams } from "react-router";
+import { call, type Checkpoint, type CheckpointList, get, type Job, jobPath, type TriggeredCheckpoint } from "../api/client";
+import { basePath, began, failedInARow, filterOf, standing } from "../checkpoints";
+import { bytes, count } from "../format";
+import { CopyCurl } from "../parts/dialog";
 import { Notice } from "../parts/notice";
+import { Rows } from "../parts/rows";
 import { Status } from "../parts/status";
-import { When } from "../parts/time";
+import { Clock, When } from "../parts/time";
+import { Detail } from "./checkpoint-detail";
+import { Figures } from "./checkpoint-figures";
+import { Filters } from "./checkpoint-filters";
+import { historyPath, useHistory } from "./checkpoint-history";
 
-const statuses = ["", "completed", "failed", "aborted", "pending"];
-
-/** JobCheckpoints answers: is the job's state safe, and when was it last? */
+/** JobCheckpoints answers: is the job right, and how far back would a failure throw it? */
 export function JobCheckpoints({ job }: { job: Job }) {
   const [params, setParams] = useSearchParams();
-  const status = params.get("status") ?? "";
-  const open = params.get("checkpoint");
-  const [limit, setLimit] = useState(50);
-  const path = jobPath(job.name, `/checkpoints?limit=${limit}${status ? `&status=${status}` : ""}`);
-  const query = useQuery({ queryKey: ["checkpoints", job.name, status, limit], queryFn: () => get<{ checkpoints: Checkpoint[]; next?: string }>(path) });
-  const list = query.data?.checkpoints ?? [];
-  const set = (key: string, value: string) =>
-    setParams((p) => {
-      if (value) p.set(key, value);
-      else p.delete(key);
-      return p;
-    });
+  const filter = filterOf(params);
+  const history = useHistory(job, filter);
+  const rows = history.data?.rows ?? [];
+  const open = Number(params.get("checkpoint") ?? 0);
+  const set = useCallback(
+    (changes: Record<string, string>) =>
+      setParams(
+        (p) => {
+          for (const [key, value] of Object.entries(changes)) {
+            if (value) p.set(key, value);
+            else p.delete(key);
+          }
+          return p;
+        },
+        { replace: true },
+      ),
+    [setParams],
+  );
+  const toggle = (id: number) => set({ checkpoint: id === open ? "" : String(id), operator: "" });
   return (
-    <div className="stack">
-      <Notice error={query.error} />
-      <Figures list={list} />
-      <div className="panel">
-        <header>
-          <h2>History</h2>
-          <select aria-label="Status" value={status} onChange={(e) => set("status", e.target.value)}>
-            {statuses.map((s) => (
-              <option key={s} value={s}>
-                {s || "all"}
-              </option>
-            ))}
-          </select>
-        </header>
-        {query.data && list.length === 0 && (
-          <div className="empty">
-            <p>{status ? `No ${status} checkpoint.` : "No checkpoint yet. This line takes one now:"}</p>
-            {!status && <pre>{`curl -s -X POST '${location.origin}${jobPath(job.name, "/checkpoints?wait=30s")}'`}</pre>}
-          </div>
-        )}
-        {list.length > 0 && (
-          <div className="scroll">
-            <table>
-              <thead>
-                <tr>
-                  <th className="num">Id</th>
-                  <th>Type</th>
-                  <th>Status</th>
-                  <th>Triggered</th>
-                  <th className="num">Duration, ms</th>
-                  <th className="num">Size</th>
-                  <th className="num">New</th>
-                  <th>Failure</th>
-                </tr>
-              </thead>
-              <tbody>
-                {list.map((c) => (
-                  <Fragment key={c.id}>
-                    <tr className="press" aria-expanded={open === String(c.id)} onClick={() => set("checkpoint", open === String(c.id) ? "" : String(c.id))}>
-                      <td className="num">
-                        <button className="link">{c.id}</button>
-                      </td>
-                      <td>
-                        {c.type}
-                        {c.savepoint ? ` ${c.savepoint}` : ""}
-                      </td>
-                      <td>
-                        <Status value={c.status} />
-                      </td>
-                      <td>
-                        <When at={c.triggered_at} />
-                      </td>
-                      <td className="num">{c.completed_at ? count(c.duration_ms) : "–"}</td>
-                      <td className="num">{bytes(c.state_bytes)}</td>
-                      <td className="num">{bytes(c.new_bytes)}</td>
-                      <td className="wrap" title={c.failure?.message}>
-                        {c.failure ? `${c.failure.reason}: ${c.failure.message}` : ""}
-                      </td>
-                    </tr>
-                    {open === String(c.id) && (
-                      <tr>
-                        <td colSpan={8} className="wrap">
-                          <Detail job={job} id={c.id} />
-                        </td>
-                      </tr>
-                    )}
-                  </Fragment>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
-        {query.data?.next && (
-          <div className="body">
-            <button className="act" onClick={() => setLimit(limit + 200)}>
-              Show more
+    <div className="stack checkpoints">
+      <Answer job={job} />
+      <Figures job={job} filter={filter} rows={rows} onOpen={toggle} />
+      {open > 0 && history.data && !rows.some((c) => c.id === open) && (
+        <div className="panel">
+          <header>
+            <h2>{filter ? `${open}, which the filters leave out` : `Checkpoint ${open}`}</h2>
+            <button className="link" onClick={() => toggle(open)}>
+              Close
             </button>
+          </header>
+          <div className="body">
+            <Detail job={job} id={open} />
           </div>
-        )}
-      </div>
-    </div>
-  );
-}
-
-function Figures({ list }: { list: Checkpoint[] }) {
-  const completed = list.filter((c) => c.status === "completed");
-  const durations = completed.map((c) => c.duration_ms);
-  const newest = completed[0];
-  const bars = list.slice(0, 80).reverse();
-  const longest = Math.max(1, ...bars.map((c) => c.duration_ms));
-  const figure = (label: string, value: string) => (
-    <div key={label}>
-      <div className="label">{label}</div>
-      <div className="value">{value}</div>
-    </div>
-  );
-  return (
-    <div className="panel">
-      <div className="figures" style={{ border: 0 }}>
-        {figure(`Completed of the last ${list.length}`, count(completed.length))}
-        {figure("Failed", count(list.filter((c) => c.status === "failed").length))}
-        {figure("Duration, p50 / p99", completed.length ? `${millis(quantile(durations, 0.5))} / ${millis(quantile(durations, 0.99))}` : "–")}
-        {figure("State", newest ? bytes(newest.state_bytes) : "–")}
-      </div>
-      {bars.length > 0 && (
-        <div className="bars" role="img" aria-label="Durations of the last checkpoints">
-          {bars.map((c) => (
-            <i key={c.id} className={c.status} title={`${c.id}: ${c.status}, ${millis(c.duration_ms)}`} style={{ height: `${Math.max(4, (100 * c.duration_ms) / longest)}%` }} />
-          ))}
         </div>
       )}
+      <div className="panel">
+        <header className="wraps">
+          <h2>History</h2>
+          <Filters params={params} set={set} />
+        </header>
+        <Notice error={history.error} />
+        {history.data && rows.length === 0 && !history.error && <Empty job={job} filtered={filter !== ""} />}
+        {rows.length > 0 && <List key={filter} job={job} rows={rows} open={open} toggle={toggle} more={history.more} all={history.data?.next === undefined} />}
+      </div>
     </div>
   );
 }
 
-/** Detail shows where a checkpoint spent its time, subtask by subtask, on one axis. */
-function Detail({ job, id }: { job: Job; id: number }) {
-  const query = useQuery({ queryKey: ["checkpoint", job.name, id], queryFn: () => get<CheckpointDetail>(jobPath(job.name, `/checkpoints/${id}`)) });
-  if (!query.data) return query.isPending ? <p>Reading…</p> : <Notice error={query.error} />;
-  const operators = query.data.operators ?? [];
-  if (operators.length === 0) return <p>No task has acknowledged it{query.data.status === "pending" ? " yet" : ""}.</p>;
-  const all = operators.flatMap((o) => o.subtasks);
-  const span = (s: (typeof all)[number]) => s.start_delay_ms + s.alignment_ms + s.cut_ms + s.upload_ms;
-  const longest = Math.max(0.001, ...all.map(span));
-  const slowest = all.reduce((a, b) => (span(b) > span(a) ? b : a));
+/** Answer is the page's first line, with what may be done about it. */
+function Answer({ job }: { job: Job }) {
+  const { now } = useContext(Clock);
+  const location = useLocation();
+  const said = (location.state as { said?: string } | null)?.said;
+  const path = basePath(job);
+  const last = job.last_checkpoint;
+  const known = last && job.base === `checkpoint:${last.id}` ? last.triggered_at : undefined;
+  const base = useQuery({ queryKey: ["base", job.id, job.base], queryFn: () => get<{ triggered_at: string }>(path!), enabled: path !== undefined && known === undefined, refetchInterval: false, staleTime: Infinity });
+  const recent = useQuery({ queryKey: ["recent", job.id], queryFn: () => get<CheckpointList>(historyPath(job, "status=completed,failed&type=checkpoint", { limit: 20 })), refetchInterval: 2000 });
+  const answer = standing(job, path === undefined ? undefined : (known ?? base.data?.triggered_at), failedInARow(recent.data?.checkpoints ?? []), now);
   return (
-    <div className="scroll">
-      <p className="key">
-        <span>
-          <i style={{ background: "var(--grey)", opacity: 0.5 }} />
-          start delay
-        </span>
-        <span>
-          <i style={{ background: "var(--amber)" }} />
-          alignment
-        </span>
-        <span>
-          <i style={{ background: "var(--red)" }} />
-          cut
-        </span>
-        <span>
-          <i style={{ background: "var(--blue)" }} />
-          upload
-        </span>
+    <div className="standing">
+      <p className={answer.tone === "amber" ? "answer amber" : "answer"}>
+        {answer.before}
+        <b>{answer.number}</b>
+        {answer.after}
       </p>
-      <table>
+      <Take job={job} said={said} />
+    </div>
+  );
+}
+
+/** Take is the button that takes a checkpoint now, and what came of it. */
+function Take({ job, said }: { job: Job; said?: string }) {
+  const client = useQueryClient();
+  const path = jobPath(job.name, "/checkpoints");
+  const request = useMutation({
+    mutationFn: () => call<TriggeredCheckpoint>("POST", path),
+    onSuccess: () => client.invalidateQueries({ queryKey: ["history", job.id] }),
+  });
+  const words = request.data ? began(request.data) : said;
+  return (
+    <>
+      <div className="take">
+        <button className="act primary" disabled={job.status !== "RUNNING" || request.isPending} onClick={() => request.mutate()}>
+          {request.isPending ? "Waiting for its turn…" : "Take checkpoint"}
+        </button>
+        <CopyCurl method="POST" path={path} />
+        <span role="status" className="said">
+          {request.isError ? "" : words}
+        </span>
+      </div>
+      <Notice error={request.error} />
+    </>
+  );
+}
+
+function Empty({ job, filtered }: { job: Job; filtered: boolean }) {
+  if (filtered) return <p className="empty">No checkpoint is like that. Take a filter away to see more.</p>;
+  return (
+    <div className="empty">
+      <p>{job.checkpoint.interval === "0s" ? "No checkpoint yet: this job takes them on request only. This line takes one now:" : `No checkpoint yet; one is taken every ${job.checkpoint.interval}. This line takes one now:`}</p>
+      <pre>{`curl -s -X POST '${location.origin}${jobPath(job.name, "/checkpoints?wait=30s")}'`}</pre>
+    </div>
+  );
+}
+
+/**
+ * List is the history as a table without end. While its reader has opened a row or gone
+ * down, newer rows wait to be asked for, so that nothing moves under his eyes.
+ */
+function List({ job, rows, open, toggle, more, all }: { job: Job; rows: Checkpoint[]; open: number; toggle: (id: number) => void; more: () => void; all: boolean }) {
+  const [away, setAway] = useState(false);
+  const [top, setTop] = useState<number>();
+  const still = away || open > 0;
+  if (still && top === undefined) setTop(rows[0]!.id);
+  if (!still && top !== undefined) setTop(undefined);
+  const held = top === undefined ? rows : rows.filter((c) => c.id <= Math.max(top, open));
+  const newer = rows.length - held.length;
+  return (
+    <>
+      {newer > 0 && (
+        <button
+          className="newer"
+          onClick={() => {
+            setTop(rows[0]!.id);
+            document.querySelector(".checkpoints .panel:last-child")?.scrollIntoView();
+          }}
+        >
+          Show {count(newer)} newer
+        </button>
+      )}
+      <table className="virtual" aria-label="Checkpoints" aria-rowcount={all ? rows.length : -1}>
         <thead>
           <tr>
-            <th>Operator</th>
-            <th className="num">Subtask</th>
-            <th>Worker</th>
-            <th>Where the time went, to {millis(longest)}</th>
-            <th className="num">Start delay, ms</th>
-            <th className="num">Alignment, ms</th>
-            <th className="num">Cut, ms</th>
-            <th className="num">Upload, ms</th>
-            <th className="num">New</th>
-            <th className="num">Total</th>
+            <th className="num id">Id</th>
+            <th className="type">Type</th>
+            <th className="state">Status</th>
+            <th className="time">Triggered</th>
+            <th className="num took">Duration, ms</th>
+            <th className="num size">Size</th>
+            <th className="num size new">New</th>
+            <th className="why">Reason</th>
           </tr>
         </thead>
-        <tbody>
-          {operators.flatMap((o) =>
-            o.subtasks.map((s) => {
-              const parts: [string, number][] = [
-                ["delay", s.start_delay_ms],
-                ["align", s.alignment_ms],
-                ["cut", s.cut_ms],
-                ["upload", s.upload_ms],
-              ];
-              let at = 0;
-              return (
-                <tr key={`${o.id}-${s.index}`}>
-                  <td className="short" title={o.name}>
-                    {o.name}
-                  </td>
-                  <td className="num">{s.index}</td>
-                  <td>{s.worker}</td>
-                  <td>
-                    <div className={s === slowest && all.length > 1 ? "fall slowest" : "fall"} title={s === slowest ? "the slowest" : undefined}>
-                      {parts.map(([name, ms]) => {
-                        const left = at;
-                        at += ms;
-                        return <i key={name} className={name} style={{ left: `${(100 * left) / longest}%`, width: `${(100 * ms) / longest}%` }} />;
-                      })}
-                    </div>
-                  </td>
-                  <td className="num">{s.start_delay_ms.toFixed(1)}</td>
-                  <td className="num">{s.alignment_ms.toFixed(1)}</td>
-                  <td className="num">{s.cut_ms.toFixed(2)}</td>
-                  <td className="num">
-                    {s.upload_ms.toFixed(1)}
-                  </td>
-                  <td className="num">{bytes(s.new_bytes)}</td>
-                  <td className="num">{bytes(s.total_bytes)}</td>
-                </tr>
-              );
-            }),
-          )}
-        </tbody>
+        <Rows rows={held} row={(c) => <Row key={c.id} c={c} open={c.id === open} toggle={toggle} />} columns={8} open={held.findIndex((c) => c.id === open)} detail={<Detail key={open} job={job} id={open} />} onEnd={more} onAway={setAway} />
       </table>
-    </div>
+      {!all && <p className="footnote">Reading older ones…</p>}
+    </>
+  );
+}
+
+function Row({ c, open, toggle }: { c: Checkpoint; open: boolean; toggle: (id: number) => void }) {
+  const { now } = useContext(Clock);
+  const took = c.status === "pending" ? Math.max(0, now - Date.parse(c.triggered_at)) : c.duration_ms;
+  return (
+    <tr data-row className={open ? "press chosen" : "press"} onClick={() => toggle(c.id)}>
+      <td className="num">
+        <button className="link" aria-expanded={open} aria-label={`Checkpoint ${c.id}`}>
+          {c.id}
+        </button>
+      </td>
+      <td className="type" title={c.savepoint}>
+        {c.type}
+        {c.savepoint ? ` ${c.savepoint}` : c.periodic ? "" : c.final ? ", final" : ", on request"}
+      </td>
+      <td>
+        <Status value={c.status} />
+      </td>
+      <td>
+        <When at={c.triggered_at} />
+      </td>
+      <td className="num">{count(took)}</td>
+      <td className="num">{c.status === "completed" ? bytes(c.state_bytes) : "–"}</td>
+      <td className="num new">{c.status === "completed" ? bytes(c.new_bytes) : "–"}</td>
+      <td className="why" title={c.failure?.message}>
+        {c.failure ? `${c.failure.reason}: ${c.failure.message}` : c.commits_open ? "its output is being made visible" : ""}
+      </td>
+    </tr>
   );
 }

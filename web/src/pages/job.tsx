@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { lazy, Suspense, useMemo } from "react";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 import { get, type Job, jobPath } from "../api/client";
 import { bytes, count, millis, rate } from "../format";
@@ -9,11 +9,12 @@ import { Notice } from "../parts/notice";
 import { Status } from "../parts/status";
 import { When } from "../parts/time";
 import { JobActs } from "./job-acts";
-import { JobCheckpoints } from "./job-checkpoints";
 import { JobEvents } from "./job-events";
 import { JobGraph } from "./job-graph";
 import { JobRejects } from "./job-rejects";
 import { JobResult } from "./job-result";
+
+const JobCheckpoints = lazy(() => import("./job-checkpoints").then((m) => ({ default: m.JobCheckpoints })));
 
 const tabs = [
   ["overview", "Overview"],
@@ -61,7 +62,11 @@ export function JobPage() {
           <JobResult job={job} />
         </div>
       )}
-      {tab === "checkpoints" && <JobCheckpoints job={job} />}
+      {tab === "checkpoints" && (
+        <Suspense fallback={<p className="answer">Reading…</p>}>
+          <JobCheckpoints job={job} />
+        </Suspense>
+      )}
       {tab === "rejects" && <JobRejects job={job} />}
       {tab === "events" && <JobEvents job={job} />}
       {tab === "sql" && <Settings job={job} />}

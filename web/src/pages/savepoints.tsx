@@ -1,59 +1,80 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link } from "react-router";
-import { get, type Savepoint } from "../api/client";
-import { bytes } from "../format";
-import { Dialog } from "../parts/dialog";
+import { Link, useSearchParams } from "react-router";
+import { get, type Job, jobPath, type Savepoint } from "../api/client";
+import { bytes, count } from "../format";
+import { type Act, CopyCurl, Dialog } from "../parts/dialog";
 import { Notice } from "../parts/notice";
+import { Rows } from "../parts/rows";
 import { Status } from "../parts/status";
 import { When } from "../parts/time";
+import { restoring } from "../savepoints";
 
 /** SavepointsPage answers: to which moments can I go back? */
 export function SavepointsPage() {
+  const [params, setParams] = useSearchParams();
   const query = useQuery({ queryKey: ["savepoints"], queryFn: () => get<{ savepoints: Savepoint[] }>("/v1/savepoints") });
+  const jobs = useQuery({ queryKey: ["jobs"], queryFn: () => get<{ jobs: Job[] }>("/v1/jobs?limit=500"), refetchInterval: 5000 });
   const [doomed, setDoomed] = useState<Savepoint>();
   const list = query.data?.savepoints ?? [];
+  const search = params.get("q") ?? "";
+  const open = params.get("savepoint");
+  const shown = list.filter((s) => `${s.name} ${s.job_name} ${s.status}`.toLowerCase().includes(search.toLowerCase()));
+  const set = (key: string, value: string) =>
+    setParams(
+      (p) => {
+        if (value) p.set(key, value);
+        else p.delete(key);
+        return p;
+      },
+      { replace: true },
+    );
+  const toggle = (name: string) => set("savepoint", name === open ? "" : name);
+  const opened = shown.findIndex((s) => s.name === open);
   return (
     <>
       <div className="head">
         <h1>Savepoints</h1>
+        <span className="grow" />
+        <input type="search" placeholder="Search" aria-label="Search savepoints" value={search} onChange={(e) => set("q", e.target.value)} />
       </div>
-      <p className="answer">
-        {query.isPending ? (
-          "Reading…"
-        ) : (
-          <>
-            <b>{list.filter((s) => s.status === "completed").length}</b> moments to go back to.
-          </>
-        )}
-      </p>
+      <p className="answer">{query.isPending ? "Reading…" : query.data && <Answer list={list} />}</p>
       <Notice error={query.error} />
       {query.data && list.length === 0 && (
         <div className="panel empty">
-          <p>No savepoint yet. This line takes one of the job behaviors:</p>
-          <pre>{`curl -s -X POST '${location.origin}/v1/jobs/behaviors/savepoints?wait=30s'`}</pre>
+          <p>No savepoint yet. This line takes one of the job {jobs.data?.jobs[0]?.name ?? "behaviors"}:</p>
+          <pre>{`curl -s -X POST '${location.origin}${jobPath(jobs.data?.jobs[0]?.name ?? "behaviors", "/savepoints?wait=30s")}'`}</pre>
         </div>
       )}
-      {list.length > 0 && (
-        <div className="panel scroll">
-          <table>
+      {list.length > 0 && shown.length === 0 && <p className="panel empty">No savepoint is called like that.</p>}
+      {shown.length > 0 && (
+        <div className="panel">
+          <table className="virtual savepoints" aria-label="Savepoints">
             <thead>
               <tr>
-                <th>Name</th>
-                <th>Job</th>
-                <th>Status</th>
-                <th>Taken</th>
-                <th className="num">Checkpoint</th>
-                <th className="num">Size</th>
-                <th />
+                <th className="name">Name</th>
+                <th className="job">Job</th>
+                <th className="state">Status</th>
+                <th className="time">Taken</th>
+                <th className="num size new">Checkpoint</th>
+                <th className="num size">Size</th>
+                <th className="num act" />
               </tr>
             </thead>
-            <tbody>
-              {list.map((s) => (
-                <tr key={s.name}>
-                  <td className="mono">{s.name}</td>
-                  <td>
-                    <Link to={`/jobs/${s.job_name}`}>{s.job_name}</Link>
+            <Rows
+              rows={shown}
+              columns={7}
+              open={opened}
+              detail={opened >= 0 && <Back s={shown[opened]!} jobs={jobs.data?.jobs} />}
+              row={(s) => (
+                <tr key={s.name} data-row className={s.name === open ? "press chosen" : "press"} onClick={() => toggle(s.name)}>
+                  <td title={s.name}>
+                    <button className="link mono" aria-expanded={s.name === open}>
+                      {s.name}
+                    </button>
+                  </td>
+                  <td className="job" title={s.job_name}>
+                    {s.job_name}
                   </td>
                   <td title={s.failure?.message}>
                     <Status value={s.status} />
@@ -61,27 +82,108 @@ export function SavepointsPage() {
                   <td>
                     <When at={s.triggered_at} />
                   </td>
-                  <td className="num">{s.checkpoint}</td>
-                  <td className="num">{bytes(s.state_bytes)}</td>
+                  <td className="num new">{s.checkpoint}</td>
+                  <td className="num">{s.status === "completed" ? bytes(s.state_bytes) : "–"}</td>
                   <td className="num">
-                    <button className="link" onClick={() => setDoomed(s)}>
-                      Delete
-                    </button>
+                    {s.status !== "pending" && (
+                      <button
+                        className="link"
+                        aria-label={`Delete ${s.name}`}
+                        onClick={(e) => {
+                          e.stopPropagation();
+                          setDoomed(s);
+                        }}
+                      >
+                        Delete
+                      </button>
+                    )}
                   </td>
                 </tr>
-              ))}
-            </tbody>
+              )}
+            />
           </table>
         </div>
       )}
-      {doomed && (
-        <Dialog
-          act={{ title: `Delete savepoint ${doomed.name}`, verb: "Delete savepoint", danger: true, method: "DELETE", path: `/v1/savepoints/${encodeURIComponent(doomed.name)}` }}
-          onClose={() => setDoomed(undefined)}
-        >
-          <p>Nobody will be able to go back to it. Checkpoints and other savepoints stay.</p>
-        </Dialog>
-      )}
+      {doomed && <Delete s={doomed} onClose={() => setDoomed(undefined)} />}
     </>
+  );
+}
+
+function Answer({ list }: { list: Savepoint[] }) {
+  const whole = list.filter((s) => s.status === "completed");
+  const pending = list.filter((s) => s.status === "pending").length;
+  const size = whole.reduce((n, s) => n + s.state_bytes, 0);
+  return (
+    <>
+      <b>{count(whole.length)}</b> {whole.length === 1 ? "moment" : "moments"} to go back to
+      {whole.length > 0 && (
+        <>
+          , {bytes(size)} in all; the newest of {whole[0]!.job_name}, <When at={whole[0]!.triggered_at} />
+        </>
+      )}
+      {pending > 0 ? `; ${count(pending)} under way.` : "."}
+    </>
+  );
+}
+
+/** Back is how to go back to a savepoint, or why one cannot. */
+function Back({ s, jobs }: { s: Savepoint; jobs?: Job[] }) {
+  const job = jobs?.find((j) => j.id === s.job);
+  const history = `/jobs/${s.job_name}?tab=checkpoints&checkpoint=${s.checkpoint}`;
+  const { request, command } = restoring(s, job !== undefined || jobs === undefined);
+  return (
+    <div className="detail">
+      {s.failure && (
+        <div className={s.status === "failed" ? "notice red" : "notice"}>
+          <b>{s.failure.reason}</b>: {s.failure.message}
+        </div>
+      )}
+      {s.status === "pending" && (
+        <p>
+          It is being taken. <Link to={history}>Who is missing, and Cancel</Link>
+        </p>
+      )}
+      {s.status === "completed" && (
+        <>
+          <p>{command ? "This takes the job back to it; the running attempt is ended without a savepoint:" : `The job ${s.job_name} is gone. A new one may start from this savepoint:`}</p>
+          {command && <pre>{command}</pre>}
+          <pre>{request}</pre>
+        </>
+      )}
+      <div className="acts">
+        {s.status === "completed" && <Copy text={command ?? request} />}
+        {s.status === "completed" && <CopyCurl method="GET" path={`/v1/savepoints/${encodeURIComponent(s.name)}`} />}
+        {job && (
+          <Link className="act" to={history}>
+            Its checkpoint
+          </Link>
+        )}
+        {s.manifest && <span className="mono muted">{s.manifest}</span>}
+      </div>
+    </div>
+  );
+}
+
+function Copy({ text }: { text: string }) {
+  const [copied, setCopied] = useState(false);
+  return (
+    <button className="act" onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}>
+      {copied ? "Copied" : "Copy restore command"}
+    </button>
+  );
+}
+
+function Delete({ s, onClose }: { s: Savepoint; onClose: () => void }) {
+  const act: Act = { title: `Delete savepoint ${s.name}`, verb: "Delete savepoint", danger: true, method: "DELETE", path: `/v1/savepoints/${encodeURIComponent(s.name)}` };
+  return (
+    <Dialog act={act} onClose={onClose}>
+      {s.status === "completed" ? (
+        <p>
+          What is lost: the moment of <b>{s.job_name}</b> taken <When at={s.triggered_at} />, {bytes(s.state_bytes)} of state. Nobody will be able to go back to it. Checkpoints and other savepoints stay.
+        </p>
+      ) : (
+        <p>Nothing is lost: it did not complete. Only its entry goes.</p>
+      )}
+    </Dialog>
   );
 }
