@@ -67,6 +67,7 @@ describe("where a failure leads back to", () => {
   it("is said of a running job", () => {
     expect(text({}, at)).toBe("calm: It is right. A failure now would throw it back <3 s> to checkpoint 7; nothing would be lost or counted twice.");
     expect(text({}, at, 3, now + 240_000)).toBe("amber: The last 3 checkpoints failed. A failure now would throw it back <4 min> to checkpoint 7; nothing would be lost or counted twice.");
+    expect(text({}, at, 20)).toContain("None of the last 20 checkpoints completed.");
     expect(text({ base: "nothing" }, undefined, 1)).toBe("amber: The last checkpoint failed. No checkpoint has completed yet: a failure now would throw it back to its beginning, <3 s> ago.");
     expect(text({ checkpoint: { mode: "at_least_once" } } as Partial<Job>, at)).toContain("some of it may be counted twice");
   });

@@ -59,6 +59,9 @@ export function append(known: History, page: CheckpointList): History {
   return { rows: [...known.rows, ...page.checkpoints.filter((c) => c.id < last)], next: page.next };
 }
 
+/** recently is how many checkpoints are looked at for failures in a row. */
+export const recently = 20;
+
 /** failedInARow counts the failures since the last one that completed; aborted ones do not count. */
 export function failedInARow(newestFirst: Checkpoint[]): number {
   let n = 0;
@@ -105,7 +108,7 @@ export function standing(job: Job, baseAt: string | undefined, failed: number, n
       return say(`${how}. Started again, it goes on from ${base}, `, ended - from, " before its end; nothing is lost or counted twice.");
     }
   }
-  const trouble = failed === 0 ? "" : failed === 1 ? "The last checkpoint failed. " : `The last ${failed} checkpoints failed. `;
+  const trouble = failed === 0 ? "" : failed >= recently ? `None of the last ${failed} checkpoints completed. ` : failed === 1 ? "The last checkpoint failed. " : `The last ${failed} checkpoints failed. `;
   const tone = failed > 0 ? "amber" : "calm";
   if (none) return say(`${trouble}No checkpoint has completed yet: a failure now would throw it back to its beginning, `, now - from, " ago.", tone);
   const repeats = job.checkpoint.mode === "at_least_once" ? "nothing would be lost, and some of it may be counted twice." : "nothing would be lost or counted twice.";
@@ -140,6 +143,21 @@ export function acked(s: CheckpointSubtask): number {
 /** slowest is the subtask that was durable last. */
 export function slowest(subtasks: CheckpointSubtask[]): CheckpointSubtask | undefined {
   return subtasks.reduce<CheckpointSubtask | undefined>((a, b) => (a && acked(a) >= acked(b) ? a : b), undefined);
+}
+
+/** lastOf is the task that a checkpoint waited for longest; undefined where nobody knows. */
+export function lastOf(d: CheckpointDetail): CheckpointTask | undefined {
+  if (d.last) return d.last;
+  let out: CheckpointTask | undefined;
+  let at = -1;
+  for (const o of d.operators) {
+    const s = slowest(o.subtasks);
+    if (s && acked(s) > at) {
+      at = acked(s);
+      out = { operator: o.id, name: o.name, subtask: s.index };
+    }
+  }
+  return out;
 }
 
 /** axis is the end of the time axis that a checkpoint and all its lanes have room on. */

@@ -35,7 +35,7 @@ export function Detail({ job, id }: { job: Job; id: number }) {
 /** Ended is what ended a checkpoint: what, where, why, and what to do. */
 function Ended({ job, d }: { job: Job; d: CheckpointDetail }) {
   const f = d.failure!;
-  const name = d.operators.find((o) => o.id === f.operator)?.name ?? f.operator;
+  const name = d.operators.find((o) => o.id === f.operator)?.name;
   const where = [name && f.subtask !== undefined ? `${name} subtask ${f.subtask}` : name, f.worker ? `on ${f.worker}` : ""].filter(Boolean).join(" ");
   return (
     <div className={d.status === "failed" ? "notice red" : "notice"}>

@@ -18,7 +18,8 @@ export function Figures({ job, filter, rows, onOpen }: { job: Job; filter: strin
   const sum = query.data;
   const some = sum !== undefined && sum.counts.completed > 0;
   const newest = rows.find((c) => c.status === "completed");
-  const share = sum && sum.counts.completed + sum.counts.failed > 0 ? `${((100 * sum.counts.completed) / (sum.counts.completed + sum.counts.failed)).toFixed(1)} % of those that could` : "";
+  const ended = sum ? sum.counts.completed + sum.counts.failed : 0;
+  const share = sum && ended > 0 ? `${((100 * sum.counts.completed) / ended).toFixed(1)} % of ${count(ended)}` : "";
   const figure = (label: string, value: string, more: string, red = false) => (
     <div key={label}>
       <div className="label">{label}</div>

@@ -10,7 +10,7 @@ export function Filters({ params, set }: { params: URLSearchParams; set: (change
   const choice = (name: string, label: string, values: string[]) => (
     <label>
       {label}
-      <select value={params.get(name) ?? ""} onChange={(e) => set({ [name]: e.target.value })}>
+      <select aria-label={label} value={params.get(name) ?? ""} onChange={(e) => set({ [name]: e.target.value })}>
         <option value="">all</option>
         {values.map((v) => (
           <option key={v} value={v}>
@@ -24,7 +24,7 @@ export function Filters({ params, set }: { params: URLSearchParams; set: (change
   const moment = (name: string, label: string) => (
     <label>
       {`${label}, ${utc ? "UTC" : "local"}`}
-      <input type="datetime-local" step="1" value={toField(params.get(name) ?? "", utc)} onChange={(e) => set({ [name]: fromField(e.target.value, utc) })} />
+      <input type="datetime-local" aria-label={label} step="1" value={toField(params.get(name) ?? "", utc)} onChange={(e) => set({ [name]: fromField(e.target.value, utc) })} />
     </label>
   );
   return (
@@ -58,6 +58,7 @@ function Typed({ name, label, hint, value, set }: { name: string; label: string;
       {label}
       <input
         key={value}
+        aria-label={label}
         className="few"
         defaultValue={value}
         placeholder={hint}

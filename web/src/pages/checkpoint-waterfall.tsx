@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useSearchParams } from "react-router";
-import type { CheckpointDetail, CheckpointSubtask } from "../api/client";
-import { acked, axis, chainName, lane, sameTask, slowest, taskName, ticks } from "../checkpoints";
+import type { CheckpointDetail, CheckpointSubtask, CheckpointTask } from "../api/client";
+import { acked, axis, chainName, lane, lastOf, sameTask, slowest, taskName, ticks } from "../checkpoints";
 import { bytes, count, millis } from "../format";
 
 type Operator = CheckpointDetail["operators"][number];
@@ -21,7 +21,8 @@ export function Waterfall({ d }: { d: CheckpointDetail }) {
   const [params, setParams] = useSearchParams();
   const end = axis(d);
   const marks = ticks(end);
-  const chosen = params.get("operator") ?? d.last?.operator ?? d.operators[0]?.id;
+  const last = lastOf(d);
+  const chosen = params.get("operator") ?? last?.operator;
   const toggle = (id: string) =>
     setParams(
       (p) => {
@@ -39,7 +40,7 @@ export function Waterfall({ d }: { d: CheckpointDetail }) {
             {label}
           </span>
         ))}
-        {d.last && <span>last: {taskName(d.last)}</span>}
+        {last && <span>last: {taskName(last)}</span>}
       </p>
       <table aria-label="Waterfall">
         <thead>
@@ -47,7 +48,7 @@ export function Waterfall({ d }: { d: CheckpointDetail }) {
             <th className="who">Operator, subtask</th>
             <th className="axis">
               <div>
-                {marks.map((t) => (
+                {marks.filter((t) => t <= 0.85 * end).map((t) => (
                   <span key={t} style={{ left: `${(100 * t) / end}%` }}>
                     {millis(t)}
                   </span>
@@ -64,7 +65,7 @@ export function Waterfall({ d }: { d: CheckpointDetail }) {
           </tr>
         </thead>
         {d.operators.map((o) => (
-          <Lanes key={o.id} d={d} o={o} end={end} marks={marks} open={chosen === o.id} toggle={() => toggle(o.id)} />
+          <Lanes key={o.id} d={d} o={o} last={last} end={end} marks={marks} open={chosen === o.id} toggle={() => toggle(o.id)} />
         ))}
       </table>
     </div>
@@ -72,10 +73,10 @@ export function Waterfall({ d }: { d: CheckpointDetail }) {
 }
 
 /** Lanes are an operator, as its slowest subtask, and below it its subtasks. */
-function Lanes({ d, o, end, marks, open, toggle }: { d: CheckpointDetail; o: Operator; end: number; marks: number[]; open: boolean; toggle: () => void }) {
+function Lanes({ d, o, last, end, marks, open, toggle }: { d: CheckpointDetail; o: Operator; last?: CheckpointTask; end: number; marks: number[]; open: boolean; toggle: () => void }) {
   const [all, setAll] = useState(false);
   const worst = slowest(o.subtasks);
-  const last = o.last?.subtask ?? worst?.index;
+  const late = o.last?.subtask ?? worst?.index;
   const sum = (f: (s: CheckpointSubtask) => number) => o.subtasks.reduce((n, s) => n + f(s), 0);
   let list = o.subtasks;
   if (!all && list.length > few) list = [...list].sort((a, b) => acked(b) - acked(a)).slice(0, few);
@@ -83,11 +84,13 @@ function Lanes({ d, o, end, marks, open, toggle }: { d: CheckpointDetail; o: Ope
     <tbody>
       <tr className="press operator" onClick={toggle}>
         <td className="who" title={o.name}>
-          <button className="link" aria-expanded={open}>
-            {open ? "▾" : "▸"} <b>{chainName(o.name)}</b>
-          </button>
-          <span className="muted"> × {o.subtasks.length}</span>
-          {d.last?.operator === o.id && <em>last</em>}
+          <div>
+            <button className="link name" aria-expanded={open}>
+              {open ? "▾" : "▸"} <b>{chainName(o.name)}</b>
+            </button>
+            <span className="muted">×{o.subtasks.length}</span>
+            {last?.operator === o.id && <em>last</em>}
+          </div>
         </td>
         <td className="axis">{worst && <Fall s={worst} d={d} end={end} marks={marks} />}</td>
         {worst && <Numbers s={worst} />}
@@ -96,10 +99,12 @@ function Lanes({ d, o, end, marks, open, toggle }: { d: CheckpointDetail; o: Ope
       </tr>
       {open &&
         list.map((s) => (
-          <tr key={s.index} className={sameTask(d.last, o.id, s.index) ? "subtask slowest" : "subtask"}>
+          <tr key={s.index} className={sameTask(last, o.id, s.index) ? "subtask slowest" : "subtask"}>
             <td className="who" title={`${s.worker}${s.last_input ? `; the last barrier came from ${taskName(s.last_input)}` : ""}`}>
-              {s.index} <span className="muted">{s.worker}</span>
-              {s.index === last && o.subtasks.length > 1 && <em>slowest</em>}
+              <div>
+                {s.index} <span className="muted name">{s.worker}</span>
+                {s.index === late && o.subtasks.length > 1 && <em>slowest</em>}
+              </div>
             </td>
             <td className="axis">
               <Fall s={s} d={d} end={end} marks={marks} />
@@ -129,7 +134,7 @@ function Lanes({ d, o, end, marks, open, toggle }: { d: CheckpointDetail; o: Ope
   );
 }
 
-const digits = (ms: number) => (ms === 0 ? "–" : ms < 10 ? ms.toFixed(1) : count(ms));
+const digits = (ms: number) => (ms === 0 ? "–" : ms < 0.1 ? ms.toFixed(2) : ms < 10 ? ms.toFixed(1) : count(ms));
 
 function spoken(s: CheckpointSubtask): string {
   const parts = [s.start_delay_ms, s.alignment_ms, s.cut_ms, s.upload_ms, s.commit_ms];

@@ -2,11 +2,11 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useContext, useState } from "react";
 import { useLocation, useSearchParams } from "react-router";
 import { call, type Checkpoint, type CheckpointList, get, type Job, jobPath, type TriggeredCheckpoint } from "../api/client";
-import { basePath, began, failedInARow, filterOf, standing } from "../checkpoints";
+import { basePath, began, failedInARow, filterOf, recently, standing } from "../checkpoints";
 import { bytes, count } from "../format";
 import { CopyCurl } from "../parts/dialog";
 import { Notice } from "../parts/notice";
-import { Rows } from "../parts/rows";
+import { Rows, useNarrow } from "../parts/rows";
 import { Status } from "../parts/status";
 import { Clock, When } from "../parts/time";
 import { Detail } from "./checkpoint-detail";
@@ -75,7 +75,7 @@ function Answer({ job }: { job: Job }) {
   const last = job.last_checkpoint;
   const known = last && job.base === `checkpoint:${last.id}` ? last.triggered_at : undefined;
   const base = useQuery({ queryKey: ["base", job.id, job.base], queryFn: () => get<{ triggered_at: string }>(path!), enabled: path !== undefined && known === undefined, refetchInterval: false, staleTime: Infinity });
-  const recent = useQuery({ queryKey: ["recent", job.id], queryFn: () => get<CheckpointList>(historyPath(job, "status=completed,failed&type=checkpoint", { limit: 20 })), refetchInterval: 2000 });
+  const recent = useQuery({ queryKey: ["recent", job.id], queryFn: () => get<CheckpointList>(historyPath(job, "status=completed,failed&type=checkpoint", { limit: recently })), refetchInterval: 2000 });
   const answer = standing(job, path === undefined ? undefined : (known ?? base.data?.triggered_at), failedInARow(recent.data?.checkpoints ?? []), now);
   return (
     <div className="standing">
@@ -125,13 +125,15 @@ function Empty({ job, filtered }: { job: Job; filtered: boolean }) {
 }
 
 /**
- * List is the history as a table without end. While its reader has opened a row or gone
- * down, newer rows wait to be asked for, so that nothing moves under his eyes.
+ * List is the history as a table without end. While its reader points at it, has opened a
+ * row or gone down, newer rows wait to be asked for, so that nothing moves under his hand.
  */
 function List({ job, rows, open, toggle, more, all }: { job: Job; rows: Checkpoint[]; open: number; toggle: (id: number) => void; more: () => void; all: boolean }) {
   const [away, setAway] = useState(false);
+  const [over, setOver] = useState(false);
   const [top, setTop] = useState<number>();
-  const still = away || open > 0;
+  const narrow = useNarrow();
+  const still = away || over || open > 0;
   if (still && top === undefined) setTop(rows[0]!.id);
   if (!still && top !== undefined) setTop(undefined);
   const held = top === undefined ? rows : rows.filter((c) => c.id <= Math.max(top, open));
@@ -139,17 +141,18 @@ function List({ job, rows, open, toggle, more, all }: { job: Job; rows: Checkpoi
   return (
     <>
       {newer > 0 && (
-        <button
-          className="newer"
-          onClick={() => {
-            setTop(rows[0]!.id);
-            document.querySelector(".checkpoints .panel:last-child")?.scrollIntoView();
-          }}
-        >
-          Show {count(newer)} newer
-        </button>
+        <div className="newer">
+          <button
+            onClick={() => {
+              setTop(rows[0]!.id);
+              if (away) document.querySelector(".checkpoints .panel:last-child")?.scrollIntoView();
+            }}
+          >
+            Show {count(newer)} newer
+          </button>
+        </div>
       )}
-      <table className="virtual" aria-label="Checkpoints" aria-rowcount={all ? rows.length : -1}>
+      <table className="virtual" aria-label="Checkpoints" onPointerEnter={() => setOver(true)} onPointerLeave={() => setOver(false)} aria-rowcount={all ? rows.length : -1}>
         <thead>
           <tr>
             <th className="num id">Id</th>
@@ -162,7 +165,7 @@ function List({ job, rows, open, toggle, more, all }: { job: Job; rows: Checkpoi
             <th className="why">Reason</th>
           </tr>
         </thead>
-        <Rows rows={held} row={(c) => <Row key={c.id} c={c} open={c.id === open} toggle={toggle} />} columns={8} open={held.findIndex((c) => c.id === open)} detail={<Detail key={open} job={job} id={open} />} onEnd={more} onAway={setAway} />
+        <Rows rows={held} keyOf={(c) => c.id} row={(c) => <Row key={c.id} c={c} open={c.id === open} toggle={toggle} />} columns={narrow ? 5 : 8} open={held.findIndex((c) => c.id === open)} detail={<Detail key={open} job={job} id={open} />} onEnd={more} onAway={setAway} />
       </table>
       {!all && <p className="footnote">Reading older ones…</p>}
     </>

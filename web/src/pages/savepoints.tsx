@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useSearchParams } from "react-router";
-import { get, type Job, jobPath, type Savepoint } from "../api/client";
+import { curl, get, type Job, jobPath, type Savepoint } from "../api/client";
 import { bytes, count } from "../format";
 import { type Act, CopyCurl, Dialog } from "../parts/dialog";
 import { Notice } from "../parts/notice";
-import { Rows } from "../parts/rows";
+import { Rows, useNarrow } from "../parts/rows";
 import { Status } from "../parts/status";
 import { When } from "../parts/time";
 import { restoring } from "../savepoints";
@@ -16,6 +16,7 @@ export function SavepointsPage() {
   const query = useQuery({ queryKey: ["savepoints"], queryFn: () => get<{ savepoints: Savepoint[] }>("/v1/savepoints") });
   const jobs = useQuery({ queryKey: ["jobs"], queryFn: () => get<{ jobs: Job[] }>("/v1/jobs?limit=500"), refetchInterval: 5000 });
   const [doomed, setDoomed] = useState<Savepoint>();
+  const narrow = useNarrow();
   const list = query.data?.savepoints ?? [];
   const search = params.get("q") ?? "";
   const open = params.get("savepoint");
@@ -63,7 +64,8 @@ export function SavepointsPage() {
             </thead>
             <Rows
               rows={shown}
-              columns={7}
+              keyOf={(s) => s.name}
+              columns={narrow ? 5 : 7}
               open={opened}
               detail={opened >= 0 && <Back s={shown[opened]!} jobs={jobs.data?.jobs} />}
               row={(s) => (
@@ -147,18 +149,18 @@ function Back({ s, jobs }: { s: Savepoint; jobs?: Job[] }) {
         <>
           <p>{command ? "This takes the job back to it; the running attempt is ended without a savepoint:" : `The job ${s.job_name} is gone. A new one may start from this savepoint:`}</p>
           {command && <pre>{command}</pre>}
-          <pre>{request}</pre>
+          <pre>{curl("POST", request.path, request.body)}</pre>
         </>
       )}
       <div className="acts">
-        {s.status === "completed" && <Copy text={command ?? request} />}
-        {s.status === "completed" && <CopyCurl method="GET" path={`/v1/savepoints/${encodeURIComponent(s.name)}`} />}
+        {command && s.status === "completed" && <Copy text={command} />}
+        {s.status === "completed" && <CopyCurl method="POST" {...request} />}
         {job && (
           <Link className="act" to={history}>
             Its checkpoint
           </Link>
         )}
-        {s.manifest && <span className="mono muted">{s.manifest}</span>}
+        {s.manifest && <span className="mono muted key-text">{s.manifest}</span>}
       </div>
     </div>
   );

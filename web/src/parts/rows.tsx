@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 import { visible } from "../window";
 
 const beyond = 12; // rows drawn above and below what is seen
@@ -8,7 +8,7 @@ const beyond = 12; // rows drawn above and below what is seen
  * rest is empty space of the same height. One row may be open: what it opens to follows
  * it and may be of any height.
  */
-export function Rows<T>({ rows, row, columns, open, detail, onEnd, onAway }: { rows: T[]; row: (item: T) => ReactNode; columns: number; open?: number; detail?: ReactNode; onEnd?: () => void; onAway?: (away: boolean) => void }) {
+export function Rows<T>({ rows, keyOf, row, columns, open, detail, onEnd, onAway }: { rows: T[]; keyOf: (item: T) => string | number; row: (item: T) => ReactNode; columns: number; open?: number; detail?: ReactNode; onEnd?: () => void; onAway?: (away: boolean) => void }) {
   const body = useRef<HTMLTableSectionElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const [height, setHeight] = useState(33);
@@ -47,6 +47,17 @@ export function Rows<T>({ rows, row, columns, open, detail, onEnd, onAway }: { r
     return () => watch.disconnect();
   }, [shown, at]);
 
+  // What is opened from elsewhere, by a bar or an address, is brought to the screen.
+  const item = opened ? rows[at] : undefined;
+  const key = item && keyOf(item);
+  const place = useRef(0);
+  place.current = at * height;
+  useEffect(() => {
+    if (key === undefined) return;
+    const y = (body.current?.getBoundingClientRect().top ?? 0) + place.current;
+    if (y < 0 || y > innerHeight - 160) scrollBy(0, y - 120);
+  }, [key]);
+
   const ending = seen.to >= rows.length - beyond;
   useEffect(() => {
     if (ending) onEnd?.();
@@ -83,5 +94,19 @@ function Space({ height, columns }: { height: number; columns: number }) {
     <tr aria-hidden="true" className="space">
       <td colSpan={columns} style={{ height }} />
     </tr>
+  );
+}
+
+const small = "(max-width: 720px)";
+
+/** useNarrow reports whether the screen is a small one, on which tables have fewer columns. */
+export function useNarrow(): boolean {
+  return useSyncExternalStore(
+    (changed) => {
+      const query = matchMedia(small);
+      query.addEventListener("change", changed);
+      return () => query.removeEventListener("change", changed);
+    },
+    () => matchMedia(small).matches,
   );
 }
