@@ -29,7 +29,9 @@
 //     is given up with its job: deleted, CANCELED under delete_on_cancellation, FAILED
 //     under none.
 //  6. Checkpoint ids and event numbers are counters in the job's row (I1).
-//  7. All times that Weir compares are the database's. Times that a caller records
+//  7. A row of the history is forgotten only when its retention says so, its checkpoint can
+//     not be restored, nothing of it has to be committed, and its objects are collected.
+//  8. All times that Weir compares are the database's. Times that a caller records
 //     (a checkpoint's trigger) are its own.
 //
 // Goroutines: none of its own; database/sql keeps its pools.
