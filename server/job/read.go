@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"weir"
 	"weir/checkpoint"
@@ -148,9 +149,11 @@ func (s *Service) page(ctx context.Context, t table, from From, query deploy.Que
 		}
 	} else {
 		var chosen choice
-		if chosen, err = s.readable(ctx, t, from); err != nil || chosen.Manifest == nil {
+		var letGo func()
+		if chosen, letGo, err = s.readable(ctx, t, from); err != nil || chosen.Manifest == nil {
 			return err
 		}
+		defer letGo()
 		page.AsOf = AsOf{Checkpoint: chosen.Ref.Checkpoint}
 		ask.Snapshot = t.snapshot(chosen.Manifest)
 		worker, err = s.reader()
@@ -254,16 +257,36 @@ func (s *Service) reader() (weir.WorkerID, error) {
 	return "", fmt.Errorf("%w: no worker lives that could read the rows: start one", ErrUnavailable)
 }
 
-// readable finds the snapshot that a read names; one without a manifest is empty.
-func (s *Service) readable(ctx context.Context, t table, from From) (choice, error) {
-	c, err := s.resolve(ctx, t.job, from)
-	if err != nil || c.Manifest == nil {
-		return choice{}, err
+// pinFor is how long a snapshot is kept for one read whose server dies.
+const pinFor = time.Minute
+
+// readable finds the snapshot that a read names, and pins it until letGo is called; one
+// without a manifest is empty, and there is nothing to let go. A pin is refused for what
+// was given up, and what is pinned is not: so its objects are there until it is let go. The base of a job that has
+// ended needs no pin: only deleting the job gives it up.
+func (s *Service) readable(ctx context.Context, t table, from From) (c choice, letGo func(), err error) {
+	letGo = func() {}
+	if c, err = s.resolve(ctx, t.job, from); err != nil || c.Manifest == nil {
+		return choice{}, letGo, err
 	}
 	if c.Ref.Job != t.job.ID && !from.Latest {
-		return choice{}, fmt.Errorf("%w: %s belongs to job %s, not to %s", weir.ErrInvalid, from, c.Ref.Job, t.job.ID)
+		return choice{}, letGo, fmt.Errorf("%w: %s belongs to job %s, not to %s", weir.ErrInvalid, from, c.Ref.Job, t.job.ID)
 	}
-	return c, nil
+	if c.Ref == t.job.Base && settled(t.job) {
+		return c, letGo, nil
+	}
+	ref, holder := c.Ref, "read-"+weir.NewIncarnation()
+	if err := s.deps.Store.Pin(ctx, ref, holder, pinFor); err != nil {
+		return choice{}, letGo, err
+	}
+	letGo = func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if err := s.deps.Store.Unpin(ctx, ref, holder); err != nil {
+			s.deps.Logger.Warn("snapshot not let go, its pin expires", "job", ref.Job, "cp", ref.Checkpoint, "err", err)
+		}
+	}
+	return c, letGo, nil
 }
 
 // snapshot collects the handles of the table's operator.
@@ -343,10 +366,11 @@ func (s *Service) storedChanges(ctx context.Context, t table, c cursor, page *Ch
 		page.Cursor = next.String()
 		return nil
 	}
-	chosen, err := s.readable(ctx, t, From{Latest: true})
+	chosen, letGo, err := s.readable(ctx, t, From{Latest: true})
 	if err != nil {
 		return err
 	}
+	defer letGo()
 	worker, err := s.reader()
 	if err != nil {
 		return err
