@@ -196,23 +196,23 @@ export function sameTask(a: CheckpointTask | undefined, operator: string, subtas
 export function remedy(reason: string, job: Pick<Job, "checkpoint" | "name">): string {
   switch (reason) {
     case "timeout":
-      return `What to do: see in Overview who is busy or back-pressured and give the job more parallelism, or raise checkpoint.timeout (${job.checkpoint.timeout ?? "10m"}).`;
+      return `What to do: back-pressured, look in Overview downstream of that task for the one that is busy, and give the job more parallelism; storing, see how fast storage is. Or raise checkpoint.timeout (${job.checkpoint.timeout ?? "10m"}).`;
     case "declined":
-      return "What to do: the message says what the task ran into; where it is storage, run weir storage check. The next checkpoint tries again.";
+      return "What to do: what the message names; mostly storage refuses writes, or a disk is full. weir storage check looks at it. The next checkpoint tries again.";
     case "manifest":
-      return "What to do: see that the servers may write to storage, and that nobody else writes below this job. The next checkpoint tries again.";
+      return "What to do: see whether the server reaches storage and may write there. The next checkpoint tries again.";
     case "metastore":
-      return "What to do: see that the metastore is reachable and has room. Nothing was decided, so nothing is lost; the next checkpoint tries again.";
+      return "What to do: see whether the metastore works; the message has its answer. Nothing was decided, so nothing is lost.";
     case "trigger":
-      return "What to do: see in Workers whether the source's worker is there, and that NATS is reachable. The next checkpoint tries again.";
+      return "What to do: see in Workers whether the named worker runs, and that it reaches NATS. The next checkpoint tries again.";
     case "attempt_ended":
       return "Nothing to do here: the attempt ended while it was under way. Events says why.";
     case "canceled":
       return "Nothing to do: somebody asked for it.";
     case "superseded":
-      return "Nothing to do: a newer checkpoint completed first and covers all of it.";
+      return "Nothing to do: a newer checkpoint completed first and covers all of it. Where it happens all the time, lower checkpoint.max_concurrent.";
     case "metastore_behind":
-      return "What to do: storage has newer checkpoints than the metastore, as after a backup was restored. Nothing was deleted: choose the manifest to go on from.";
+      return "What to do: restore the metastore to its newest state, or adopt the newest checkpoint, above. Nothing was deleted.";
   }
   return "";
 }

@@ -2,6 +2,7 @@ import type { components } from "./schema";
 
 type Schemas = components["schemas"];
 export type Job = Schemas["Job"];
+export type AdoptableCheckpoint = Schemas["AdoptableCheckpoint"];
 export type Checkpoint = Schemas["Checkpoint"];
 export type CheckpointDetail = Schemas["CheckpointDetail"];
 export type CheckpointList = Schemas["CheckpointList"];

@@ -9,6 +9,7 @@ import { Notice } from "../parts/notice";
 import { Status } from "../parts/status";
 import { When } from "../parts/time";
 import { JobActs } from "./job-acts";
+import { Behind } from "./job-behind";
 import { JobEvents } from "./job-events";
 import { JobGraph } from "./job-graph";
 import { JobRejects } from "./job-rejects";
@@ -44,7 +45,9 @@ export function JobPage() {
         <JobActs job={job} onDeleted={() => void navigate("/")} />
       </div>
       <Answer job={job} rows={rates.get(job.id)?.at(-1)} />
-      {job.failure && (
+      {job.failure?.reason === "metastore_behind" && job.status === "FAILED" ? (
+        <Behind job={job} />
+      ) : job.failure && (
         <div className={job.status === "FAILED" ? "notice red" : "notice amber"}>
           <b>{job.failure.reason}</b>: {job.failure.message}
         </div>
