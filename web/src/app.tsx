@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, useEffect, useState } from "react";
 import { NavLink, Route, Routes, useLocation } from "react-router";
 import { get } from "./api/client";
 import { JobPage } from "./pages/job";
@@ -7,6 +7,7 @@ import { JobsPage } from "./pages/jobs";
 import { SqlPage } from "./pages/sql";
 import { TablesPage } from "./pages/tables";
 import { WorkersPage } from "./pages/workers";
+import { Later } from "./parts/later";
 import { Clock, useNow } from "./parts/time";
 
 const SavepointsPage = lazy(() => import("./pages/savepoints").then((m) => ({ default: m.SavepointsPage })));
@@ -68,9 +69,9 @@ export function App() {
             <Route
               path="/savepoints"
               element={
-                <Suspense fallback={<p className="answer">Reading…</p>}>
+                <Later>
                   <SavepointsPage />
-                </Suspense>
+                </Later>
               }
             />
             <Route path="/tables" element={<TablesPage />} />

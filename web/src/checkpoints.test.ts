@@ -52,6 +52,7 @@ describe("a history", () => {
   });
   it("counts failures in a row, aborted ones aside", () => {
     expect(failedInARow([row(5, "failed"), row(4, "aborted"), row(3, "failed"), row(2), row(1, "failed")])).toBe(2);
+    expect(failedInARow([row(5, "failed"), row(4, "failed")], 6)).toBe(0);
     expect(failedInARow([])).toBe(0);
   });
 });
@@ -75,6 +76,7 @@ describe("where a failure leads back to", () => {
     const ended_at = new Date(now + 60_000).toISOString();
     expect(text({ status: "STOPPED", base: "savepoint:s", ended_at }, at)).toBe("calm: It has stopped. Started again, it goes on from savepoint s, <1 min> before its end; nothing is lost or counted twice.");
     expect(text({ status: "FAILED", base: "nothing", ended_at }, undefined)).toBe("amber: It has failed without a checkpoint: started again, it reads anew what took it <1 min>.");
+    expect(text({ status: "FAILED", failure: { reason: "metastore_behind", message: "" }, ended_at }, at)).toMatch(/^amber: Storage knows more/);
     expect(text({ status: "FINISHED", ended_at }, at)).toBe("calm: It has finished, and its result is whole: taken <3 s> ago in checkpoint 7.");
   });
   it("finds the base's place", () => {

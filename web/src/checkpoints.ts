@@ -62,11 +62,11 @@ export function append(known: History, page: CheckpointList): History {
 /** recently is how many checkpoints are looked at for failures in a row. */
 export const recently = 20;
 
-/** failedInARow counts the failures since the last one that completed; aborted ones do not count. */
-export function failedInARow(newestFirst: Checkpoint[]): number {
+/** failedInARow counts the failures since the last one that completed, as far as a list or its id says; aborted ones do not count. */
+export function failedInARow(newestFirst: Checkpoint[], completed = 0): number {
   let n = 0;
   for (const c of newestFirst) {
-    if (c.status === "completed") break;
+    if (c.status === "completed" || c.id < completed) break;
     if (c.status === "failed") n++;
   }
   return n;
@@ -96,6 +96,7 @@ export function standing(job: Job, baseAt: string | undefined, failed: number, n
   const from = Date.parse(baseAt ?? job.created_at);
   const ended = job.ended_at ? Date.parse(job.ended_at) : now;
   const say = (before: string, ms: number, after: string, tone: Standing["tone"] = "calm"): Standing => ({ before, number: span(Math.max(0, ms)), after, tone });
+  if (job.status === "FAILED" && job.failure?.reason === "metastore_behind") return { before: "Storage knows more of it than the metastore: from where it goes on is for you to choose, above.", number: "", after: "", tone: "amber" };
   if (!none && baseAt === undefined) return { before: `It would go on from ${base}`, number: "", after: ".", tone: "calm" };
   switch (job.status) {
     case "FINISHED":

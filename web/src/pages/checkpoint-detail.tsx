@@ -36,7 +36,7 @@ export function Detail({ job, id }: { job: Job; id: number }) {
 function Ended({ job, d }: { job: Job; d: CheckpointDetail }) {
   const f = d.failure!;
   const name = d.operators.find((o) => o.id === f.operator)?.name;
-  const where = [name && f.subtask !== undefined ? `${name} subtask ${f.subtask}` : name, f.worker ? `on ${f.worker}` : ""].filter(Boolean).join(" ");
+  const where = [name && f.subtask !== undefined ? `${name} subtask ${f.subtask}` : name, f.worker ?? ""].filter(Boolean).join(", ");
   return (
     <div className={d.status === "failed" ? "notice red" : "notice"}>
       <p>

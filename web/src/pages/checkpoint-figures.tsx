@@ -2,7 +2,6 @@ import { useQuery } from "@tanstack/react-query";
 import { useContext } from "react";
 import { type Checkpoint, type CheckpointSummary, get, type Job, jobPath } from "../api/client";
 import { bytes, count, millis } from "../format";
-import { Notice } from "../parts/notice";
 import { Clock } from "../parts/time";
 
 const most = 120; // bars
@@ -29,7 +28,6 @@ export function Figures({ job, filter, rows, onOpen }: { job: Job; filter: strin
   );
   return (
     <div className="panel">
-      <Notice error={query.error} />
       <div className="figures" style={{ border: 0 }}>
         {figure("Completed", sum ? count(sum.counts.completed) : "–", share)}
         {figure("Failed", sum ? count(sum.counts.failed) : "–", sum ? others(sum) : "", (sum?.counts.failed ?? 0) > 0)}

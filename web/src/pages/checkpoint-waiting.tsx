@@ -24,6 +24,7 @@ export function Waiting({ d }: { d: CheckpointDetail }) {
           <p className="path">
             It waits for <b>{count(all.length)}</b> {all.length === 1 ? "subtask" : "subtasks"}, the longest for {millis(all[0]!.since_ms)}: {taskName(all[0]!)} {stages[all[0]!.stage]}
             {all[0]!.missing?.length ? `; it misses the one of ${taskName(all[0]!.missing[0]!)}` : ""}
+            {all[0]!.back_pressured > 0.5 ? `; it is back-pressured ${Math.round(100 * all[0]!.back_pressured)} %` : ""}
             {all[0]!.doing ? ` (${all[0]!.doing})` : ""}.
           </p>
           <div className="scroll">

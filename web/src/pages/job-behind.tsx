@@ -14,7 +14,10 @@ export function Behind({ job }: { job: Job }) {
   return (
     <div className="notice amber behind">
       <p>
-        <b>Nothing is lost, and nothing was deleted.</b> Storage has newer checkpoints of this job than the metastore knows, as when the metastore is restored from a backup. The job waits for you: restore the metastore to its newest state, or go on from what storage has.
+        <b>Nothing was deleted.</b>{" "}
+        {job.failure?.reason === "restore"
+          ? "The job could not start from what the metastore names. Mend that, or go on from what storage has:"
+          : "Storage has newer checkpoints of this job than the metastore knows, as when the metastore is restored from a backup. The job waits for you: restore the metastore to its newest state, or go on from what storage has."}
       </p>
       <p className="hint">{job.failure?.message}</p>
       <Notice error={query.error} />
@@ -26,9 +29,9 @@ export function Behind({ job }: { job: Job }) {
               <tr>
                 <th className="num">Id</th>
                 <th>Type</th>
-                <th>Attempt</th>
+                <th className="wide">Attempt</th>
                 <th className="num">Size</th>
-                <th>Metastore</th>
+                <th className="wide">Metastore</th>
                 <th>Restorable</th>
                 <th />
               </tr>
@@ -41,9 +44,9 @@ export function Behind({ job }: { job: Job }) {
                     {c.type ?? "–"}
                     {c.savepoint ? ` ${c.savepoint}` : c.final ? ", final" : ""}
                   </td>
-                  <td className="mono">{c.attempt ?? "–"}</td>
+                  <td className="mono wide">{c.attempt ?? "–"}</td>
                   <td className="num">{bytes(c.state_bytes)}</td>
-                  <td>{c.known ? "knows it" : "does not know it"}</td>
+                  <td className="wide">{c.known ? "knows it" : "does not know it"}</td>
                   <td title={c.problem}>{c.whole ? "yes" : `no: ${c.problem ?? "it is not whole"}`}</td>
                   <td className="num">
                     {c.whole && (

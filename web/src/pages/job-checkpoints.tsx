@@ -76,7 +76,7 @@ function Answer({ job }: { job: Job }) {
   const known = last && job.base === `checkpoint:${last.id}` ? last.triggered_at : undefined;
   const base = useQuery({ queryKey: ["base", job.id, job.base], queryFn: () => get<{ triggered_at: string }>(path!), enabled: path !== undefined && known === undefined, refetchInterval: false, staleTime: Infinity });
   const recent = useQuery({ queryKey: ["recent", job.id], queryFn: () => get<CheckpointList>(historyPath(job, "status=completed,failed&type=checkpoint", { limit: recently })), refetchInterval: 2000 });
-  const answer = standing(job, path === undefined ? undefined : (known ?? base.data?.triggered_at), failedInARow(recent.data?.checkpoints ?? []), now);
+  const answer = standing(job, path === undefined ? undefined : (known ?? base.data?.triggered_at), failedInARow(recent.data?.checkpoints ?? [], last?.id), now);
   return (
     <div className="standing">
       <p className={answer.tone === "amber" ? "answer amber" : "answer"}>

@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useMemo } from "react";
+import { lazy, useMemo } from "react";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 import { get, type Job, jobPath } from "../api/client";
 import { bytes, count, millis, rate } from "../format";
 import { useRates } from "../rates";
 import { rejected } from "../rejects";
+import { Later } from "../parts/later";
 import { Notice } from "../parts/notice";
 import { Status } from "../parts/status";
 import { When } from "../parts/time";
@@ -45,7 +46,7 @@ export function JobPage() {
         <JobActs job={job} onDeleted={() => void navigate("/")} />
       </div>
       <Answer job={job} rows={rates.get(job.id)?.at(-1)} />
-      {job.failure?.reason === "metastore_behind" && job.status === "FAILED" ? (
+      {job.status === "FAILED" && ["metastore_behind", "restore"].includes(job.failure?.reason ?? "") ? (
         <Behind job={job} />
       ) : job.failure && (
         <div className={job.status === "FAILED" ? "notice red" : "notice amber"}>
@@ -66,9 +67,9 @@ export function JobPage() {
         </div>
       )}
       {tab === "checkpoints" && (
-        <Suspense fallback={<p className="answer">Reading…</p>}>
+        <Later>
           <JobCheckpoints job={job} />
-        </Suspense>
+        </Later>
       )}
       {tab === "rejects" && <JobRejects job={job} />}
       {tab === "events" && <JobEvents job={job} />}

@@ -65,9 +65,9 @@ export function SavepointsPage() {
             <Rows
               rows={shown}
               keyOf={(s) => s.name}
-              columns={narrow ? 5 : 7}
+              columns={narrow ? 4 : 7}
               open={opened}
-              detail={opened >= 0 && <Back s={shown[opened]!} jobs={jobs.data?.jobs} />}
+              detail={opened >= 0 && <Back s={shown[opened]!} jobs={jobs.data?.jobs} narrow={narrow} onDelete={setDoomed} />}
               row={(s) => (
                 <tr key={s.name} data-row className={s.name === open ? "press chosen" : "press"} onClick={() => toggle(s.name)}>
                   <td title={s.name}>
@@ -86,7 +86,7 @@ export function SavepointsPage() {
                   </td>
                   <td className="num new">{s.checkpoint}</td>
                   <td className="num">{s.status === "completed" ? bytes(s.state_bytes) : "–"}</td>
-                  <td className="num">
+                  <td className="num act">
                     {s.status !== "pending" && (
                       <button
                         className="link"
@@ -129,12 +129,17 @@ function Answer({ list }: { list: Savepoint[] }) {
 }
 
 /** Back is how to go back to a savepoint, or why one cannot. */
-function Back({ s, jobs }: { s: Savepoint; jobs?: Job[] }) {
+function Back({ s, jobs, narrow, onDelete }: { s: Savepoint; jobs?: Job[]; narrow: boolean; onDelete: (s: Savepoint) => void }) {
   const job = jobs?.find((j) => j.id === s.job);
   const history = `/jobs/${s.job_name}?tab=checkpoints&checkpoint=${s.checkpoint}`;
   const { request, command } = restoring(s, job !== undefined || jobs === undefined);
   return (
     <div className="detail">
+      {narrow && (
+        <p>
+          <span className="mono">{s.name}</span> of {s.job_name}
+        </p>
+      )}
       {s.failure && (
         <div className={s.status === "failed" ? "notice red" : "notice"}>
           <b>{s.failure.reason}</b>: {s.failure.message}
@@ -159,6 +164,11 @@ function Back({ s, jobs }: { s: Savepoint; jobs?: Job[] }) {
           <Link className="act" to={history}>
             Its checkpoint
           </Link>
+        )}
+        {narrow && s.status !== "pending" && (
+          <button className="act danger" onClick={() => onDelete(s)}>
+            Delete
+          </button>
         )}
         {s.manifest && <span className="mono muted key-text">{s.manifest}</span>}
       </div>
