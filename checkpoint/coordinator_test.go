@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,8 +48,9 @@ func TestCoordinatorScripts(t *testing.T) {
 // A script drives one coordinator: each command is an event, at=DURATION moves the
 // clock first.
 type script struct {
-	c   *Coordinator
-	now time.Time
+	c     *Coordinator
+	now   time.Time
+	whole bool // positions in manifests, and where failures were, are shown too
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
@@ -88,7 +90,7 @@ func (s *script) job(t *testing.T, d *datadriven.TestData) string {
 		Parallelism: max(1, num(t, arg(d, "parallelism"))), Options: o, Base: weir.CheckpointID(num(t, arg(d, "base"))),
 		LastID: weir.CheckpointID(num(t, arg(d, "last"))), OpenCommits: ids(t, d, "open"), Pending: ids(t, d, "pending"),
 	})
-	s.c = c
+	s.c, s.whole = c, d.HasArg("whole")
 	if !d.HasArg("unsurveyed") { // storage answers at once, and knows nothing new
 		acts = append(acts[1:], c.Step(s.now, Surveyed{})...)
 	}
@@ -220,6 +222,10 @@ func (s *script) ack(d *datadriven.TestData, id weir.CheckpointID, task weir.Tas
 	if object := arg(d, "object"); object != "" {
 		a.Snapshot.Operators = []OperatorSnapshot{{Operator: "global_k", Keyed: []Handle{{Object: object}}}}
 	}
+	if position := arg(d, "position"); position != "" {
+		item, _ := json.Marshal(position)
+		a.Snapshot.Operators = []OperatorSnapshot{{Operator: "source_in", List: []json.RawMessage{item}}}
+	}
 	if worker := arg(d, "worker"); worker != "" {
 		a.Worker = weir.WorkerID(worker)
 	}
@@ -254,8 +260,37 @@ func (s *script) show(acts []Action) string {
 	for _, a := range acts {
 		b.WriteString(showAction(a))
 		b.WriteByte('\n')
+		if s.whole {
+			b.WriteString(showWhole(a))
+		}
 	}
 	return b.String()
+}
+
+// showWhole shows what showAction leaves out.
+func showWhole(a Action) string {
+	switch a := a.(type) {
+	case WriteManifest:
+		var b strings.Builder
+		for _, t := range a.Manifest.Tasks {
+			for _, op := range t.Operators {
+				fmt.Fprintf(&b, "  %v %s: positions %s, %d handles\n", t.Task, op.Operator, op.List, len(op.Keyed))
+			}
+		}
+		return b.String()
+	case WriteAbort:
+		return showWhere(a.Record.Failure)
+	case FailAttempt:
+		return showWhere(&a.Failure.Failure)
+	}
+	return ""
+}
+
+func showWhere(f *weir.Failure) string {
+	if f.Subtask == nil {
+		return "  at no task\n"
+	}
+	return fmt.Sprintf("  at operator %s, subtask %d, worker %s\n", f.Operator, *f.Subtask, f.Worker)
 }
 
 func showAction(a Action) string {

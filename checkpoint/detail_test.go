@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"weir"
 )
 
@@ -65,77 +67,127 @@ func TestCriticalPath(t *testing.T) {
 	}
 }
 
-// TestReasons: every reason that the code can give is in the closed list, and every one
-// of the list is given somewhere. The failures of all scripts have them.
+// TestReasons: the closed list has exactly the reasons that the code gives. The failures
+// of all scripts have them, and the script of reasons has each of them with where and why.
 func TestReasons(t *testing.T) {
 	t.Parallel()
-	used := reasonsInCode(t)
-	docs := ReasonDocs()
-	for _, d := range docs {
+	for _, d := range ReasonDocs() {
 		if d.Meaning == "" || d.WhatToDo == "" {
 			t.Errorf("%s is not explained", d.Reason)
 		}
 	}
-	if len(used) != len(docs) {
-		t.Errorf("the code gives %v, the list has %v", used, Reasons())
+	list := slices.Sorted(slices.Values(Reasons()))
+	if diff := cmp.Diff(list, reasonsInCode(t)); diff != "" {
+		t.Errorf("the list -, the code +:\n%s", diff)
+	}
+	whole, err := os.ReadFile("testdata/coordinator/reasons")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range ReasonDocs() {
+		where := "  at no task"
+		if slices.Contains([]string{ReasonTimeout, ReasonDeclined, ReasonTrigger}, d.Reason) {
+			where = `  at operator \w+, subtask \d, worker w\d`
+		}
+		said := `(?m)^(abort cp=\d+ (failed|aborted)|fail attempt:) ` + d.Reason + `: .{10,}\n` + where + `$`
+		if !regexp.MustCompile(said).Match(whole) {
+			t.Errorf("no script says where and why of %s", d.Reason)
+		}
 	}
 	scripts, err := filepath.Glob("testdata/coordinator/*")
 	if err != nil || len(scripts) == 0 {
 		t.Fatal(scripts, err)
 	}
 	given := regexp.MustCompile(`(?m)^(?:abort cp=\d+ (?:failed|aborted)|fail attempt:) (\w+): `)
-	seen := map[string]bool{}
 	for _, path := range scripts {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range given.FindAllStringSubmatch(string(text), -1) {
-			seen[m[1]] = true
 			if !slices.Contains(Reasons(), m[1]) {
 				t.Errorf("%s: reason %q is not in the list", path, m[1])
 			}
 		}
 	}
-	for _, reason := range Reasons() {
-		if !seen[reason] {
-			t.Errorf("no script ends with %s", reason)
-		}
-	}
 }
 
-// reasonsInCode lists the constants that failures are made with; a Failure whose reason is
-// no constant would escape the list.
+// reasonsInCode lists the reasons that failures are made with, sorted. One that is no
+// constant of this package would escape the list: it is an error, in what the job's driver and
+// the metastore write too.
 func reasonsInCode(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var used []string
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") || path == "reason.go" || path == "checkpoint.go" {
-			continue
+	values, used := map[string]string{}, map[string]bool{}
+	for _, pattern := range []string{"*.go", "../metastore/*.go", "../metastore/*/*.go", "../server/job/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.Ident:
-				if name := n.Name; strings.HasPrefix(name, "Reason") && name != "Reason" && name != "ReasonDoc" && name != "ReasonDocs" && !slices.Contains(used, name) {
-					used = append(used, name)
-				}
-			case *ast.KeyValueExpr:
-				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Reason" {
-					if _, literal := n.Value.(*ast.BasicLit); literal {
-						t.Errorf("%s: a failure with a reason of its own", path)
-					}
-				}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") || path == "reason.go" {
+				continue
 			}
-			return true
-		})
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := reasons{t: t, path: path, values: values, used: used}
+			ast.Inspect(file, r.visit)
+		}
 	}
-	return used
+	var list []string
+	for name := range used {
+		if values[name] == "" {
+			t.Errorf("%s has no value", name)
+		}
+		list = append(list, values[name])
+	}
+	slices.Sort(list)
+	return list
+}
+
+// reasons gathers the reasons in a file: constants declared, and used.
+type reasons struct {
+	t      *testing.T
+	path   string
+	values map[string]string // by constant
+	used   map[string]bool
+}
+
+func (r reasons) visit(n ast.Node) bool {
+	here := !strings.HasPrefix(r.path, "..")
+	switch n := n.(type) {
+	case *ast.ValueSpec:
+		for i, name := range n.Names {
+			if lit, ok := value(n.Values, i).(*ast.BasicLit); ok && here && isReason(name.Name) {
+				r.values[name.Name] = strings.Trim(lit.Value, `"`)
+			}
+		}
+		return false
+	case *ast.Ident:
+		if here && isReason(n.Name) {
+			r.used[n.Name] = true
+		}
+	case *ast.SelectorExpr:
+		if pkg, ok := n.X.(*ast.Ident); ok && pkg.Name == "checkpoint" && isReason(n.Sel.Name) {
+			r.used[n.Sel.Name] = true
+		}
+	case *ast.KeyValueExpr:
+		key, ok := n.Key.(*ast.Ident)
+		if _, literal := n.Value.(*ast.BasicLit); here && ok && literal && key.Name == "Reason" {
+			r.t.Errorf("%s: a failure with a reason of its own", r.path)
+		}
+	}
+	return true
+}
+
+func value(values []ast.Expr, i int) ast.Expr {
+	if i < len(values) {
+		return values[i]
+	}
+	return nil
+}
+
+func isReason(name string) bool {
+	return strings.HasPrefix(name, "Reason") && !slices.Contains([]string{"Reason", "Reasons", "ReasonDoc", "ReasonDocs"}, name)
 }

@@ -131,7 +131,8 @@
 //
 // # Testing
 //
-// Scripts in testdata drive the aligner, the coordinator, restore, collection and the
+// Scripts in testdata drive the aligner (alone, and with rows in its channels), the
+// coordinator (reasons has every failure), restore, collection and the
 // formats; rapid compares the aligner with a naive one and checks restore and
 // collection; run_test.go runs the Runner in a synctest bubble with the store of
 // checkpointtest and a faulty object store; package sim runs everything under faults.
