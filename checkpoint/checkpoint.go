@@ -209,8 +209,8 @@ type Store interface {
 	// returns the id (I1). A savepoint's name already taken is weir.ErrConflict.
 	BeginCheckpoint(ctx context.Context, fence weir.Fence, r Record) (weir.CheckpointID, error)
 	// CompleteCheckpoint is the decision moment (I8): r.ID becomes completed with r's
-	// sizes, manifest, acks and CommitsOpen, and, when base is set, the job's base.
-	// Doing it again is no error.
+	// sizes, manifest, acks and CommitsOpen, and, when base is set, the job's base. Doing it
+	// again is no error; a base that is not newer than the job's own is weir.ErrConflict.
 	CompleteCheckpoint(ctx context.Context, fence weir.Fence, r Record, base bool) error
 	// AbortCheckpoint ends a pending checkpoint as r.Status (failed or aborted) with
 	// r.Failure and r.Acks; one that is not pending any more is left alone and its

@@ -100,6 +100,20 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
+// Check makes sure that m is the manifest of a snapshot, and not of another one that came to
+// lie in its place. attempt is the one that took it, as its row says; zero: there is no row.
+// The error is weir.ErrInvalid.
+func (m *Manifest) Check(ref weir.SnapshotRef, attempt weir.AttemptID) error {
+	key := ManifestKey(ref.Job, ref.Checkpoint)
+	if m.Job != ref.Job || m.Checkpoint != ref.Checkpoint {
+		return fmt.Errorf("%w: manifest %s is that of checkpoint %d of job %s: bring the right one back, or start the job from another checkpoint", weir.ErrInvalid, key, m.Checkpoint, m.Job)
+	}
+	if attempt != (weir.AttemptID{}) && m.Attempt != attempt {
+		return fmt.Errorf("%w: manifest %s was written by attempt %v, but attempt %v took the checkpoint: bring the right one back, or start the job from another checkpoint", weir.ErrInvalid, key, m.Attempt, attempt)
+	}
+	return nil
+}
+
 // LoadManifest reads the manifest at key. One that is missing is weir.ErrNotFound, a
 // damaged one weir.ErrInvalid; both name it.
 func LoadManifest(ctx context.Context, blobs blob.Store, key string) (*Manifest, error) {

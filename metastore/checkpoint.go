@@ -93,8 +93,8 @@ func beginSavepoint(ctx context.Context, tx *sql.Tx, j weir.Job, id weir.Checkpo
 }
 
 // CompleteCheckpoint is the decision moment (I8): r.ID becomes completed with r's
-// sizes, manifest, acks and CommitsOpen, and, when base is set, the job's base.
-// Doing it again is no error.
+// sizes, manifest, acks and CommitsOpen, and, when base is set, the job's base. Doing it
+// again is no error; a base that is not newer than the job's own is weir.ErrConflict.
 func (s *Store) CompleteCheckpoint(ctx context.Context, fence weir.Fence, r checkpoint.Record, base bool) error {
 	acks, err := acksText(r.Acks)
 	if err != nil {
@@ -113,6 +113,9 @@ func (s *Store) CompleteCheckpoint(ctx context.Context, fence weir.Fence, r chec
 			return conflict("checkpoint %d is %s: it cannot be completed", r.ID, status)
 		}
 		if base {
+			if j.Base.Job == j.ID && r.ID <= j.Base.Checkpoint {
+				return conflict("checkpoint %d is older than what the job would start from, %d: a base never moves back", r.ID, j.Base.Checkpoint)
+			}
 			_, err := tx.ExecContext(ctx, `UPDATE jobs SET base_job = id, base_checkpoint = $1 WHERE id = $2`, r.ID, j.ID)
 			if err != nil {
 				return err

@@ -192,6 +192,8 @@ func (s *Store) CompleteCheckpoint(ctx context.Context, fence weir.Fence, r chec
 			return nil
 		case old.Status != checkpoint.StatusPending:
 			return fmt.Errorf("checkpoint %d is %s: %w", r.ID, old.Status, weir.ErrConflict)
+		case base && r.ID <= s.mu.base:
+			return fmt.Errorf("checkpoint %d is older than the base, %d: %w", r.ID, s.mu.base, weir.ErrConflict)
 		}
 		r.Status = checkpoint.StatusCompleted
 		s.mu.rows[r.ID] = r

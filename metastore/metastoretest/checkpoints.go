@@ -13,6 +13,7 @@ var checkpointTests = map[string]func(*testing.T, suite){
 	"ids grow over all attempts":             checkpointIDs,
 	"a checkpoint's life is recorded":        checkpointLife,
 	"completing moves the base":              checkpointBase,
+	"the base never moves back":              checkpointForward,
 	"an abort is final":                      checkpointAbort,
 	"checkpoints are paged by id":            checkpointPages,
 	"another attempt completes nothing":      checkpointAttempt,
@@ -84,6 +85,38 @@ func checkpointBase(t *testing.T, s suite) {
 	equal(t, s.job(t, "a").Base, weir.SnapshotRef{Job: j.ID, Checkpoint: 3})
 	ok(t, s.CompleteCheckpoint(t.Context(), f, checkpoint.Record{ID: 1, Manifest: "m"}, true)) // a repeat decides nothing
 	equal(t, s.job(t, "a").Base, weir.SnapshotRef{Job: j.ID, Checkpoint: 3})
+}
+
+func checkpointForward(t *testing.T, s suite) {
+	j, f := s.running(t, "a")
+	begin := func() weir.CheckpointID {
+		t.Helper()
+		id, err := s.BeginCheckpoint(t.Context(), f, checkpoint.Record{Type: checkpoint.TypeCheckpoint, TriggeredAt: day})
+		ok(t, err)
+		return id
+	}
+	older, newer := begin(), begin()
+	ok(t, s.CompleteCheckpoint(t.Context(), f, checkpoint.Record{ID: newer, Manifest: "m"}, true))
+	fails(t, s.CompleteCheckpoint(t.Context(), f, checkpoint.Record{ID: older, Manifest: "m"}, true), weir.ErrConflict)
+	r, err := s.CheckpointByID(t.Context(), j.ID, older)
+	ok(t, err)
+	equal(t, r.Status, checkpoint.StatusPending)
+	equal(t, s.job(t, "a").Base, weir.SnapshotRef{Job: j.ID, Checkpoint: newer})
+	ok(t, s.CompleteCheckpoint(t.Context(), f, checkpoint.Record{ID: older, Manifest: "m"}, false)) // as a savepoint does
+	equal(t, s.job(t, "a").Base, weir.SnapshotRef{Job: j.ID, Checkpoint: newer})
+
+	// The number of another job's snapshot is no measure, and a rollback is the user's.
+	fork := newJob("b")
+	fork.Base = weir.SnapshotRef{Job: j.ID, Checkpoint: newer}
+	fork, err = s.CreateJob(t.Context(), fork, "")
+	ok(t, err)
+	forked := s.begin(t, fork, 1)
+	equal(t, s.checkpoint(t, forked, true), newer+1)
+	equal(t, s.job(t, "b").Base, weir.SnapshotRef{Job: fork.ID, Checkpoint: newer + 1})
+	ok(t, s.SetStatus(t.Context(), f, weir.StatusFailed, nil))
+	_, err = s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusFailed}, weir.Wish{Desired: weir.DesiredRunning, Base: &weir.SnapshotRef{Job: j.ID, Checkpoint: older}})
+	ok(t, err)
+	equal(t, s.checkpoint(t, s.begin(t, s.job(t, "a"), 1), true), newer+1)
 }
 
 func checkpointAbort(t *testing.T, s suite) {

@@ -26,13 +26,14 @@ type Store interface {
 	job.Tables
 	job.Checkpoints
 	job.Pins
+	job.Storage
 	CheckpointSummary(ctx context.Context, job weir.JobID, f checkpoint.Filter) (checkpoint.Summary, error)
 	NewestEvents(ctx context.Context, job weir.JobID, before int64, limit int) ([]weir.Event, error)
 }
 
 // Run runs the suite; open returns an empty store for each test.
 func Run(t *testing.T, open func(t *testing.T) Store) {
-	for _, group := range []map[string]func(*testing.T, suite){jobTests, attemptTests, checkpointTests, savepointTests, retentionTests, collectionTests, historyTests, catalogTests, raceTests} {
+	for _, group := range []map[string]func(*testing.T, suite){jobTests, attemptTests, checkpointTests, savepointTests, retentionTests, collectionTests, adoptTests, historyTests, catalogTests, raceTests} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -50,7 +50,7 @@ func (d *driver) readBase(ctx context.Context, j weir.Job) (*restore, error) {
 	if j.Base.IsZero() {
 		return r, nil
 	}
-	m, err := checkpoint.LoadManifest(ctx, d.s.deps.Blobs, checkpoint.ManifestKey(j.Base.Job, j.Base.Checkpoint))
+	m, err := d.s.manifest(ctx, j.Base)
 	if err != nil {
 		return nil, err
 	}

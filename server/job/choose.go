@@ -14,7 +14,6 @@ import (
 // what needs no check: nothing, and the job's own base.
 type choice struct {
 	Ref      weir.SnapshotRef
-	Key      string // of the manifest
 	Manifest *checkpoint.Manifest
 }
 
@@ -29,11 +28,6 @@ func (s *Service) resolve(ctx context.Context, j weir.Job, from From) (choice, e
 		if j.Base.IsZero() {
 			return c, nil
 		}
-		r, err := s.deps.Store.CheckpointByID(ctx, j.Base.Job, j.Base.Checkpoint)
-		if err != nil {
-			return choice{}, err
-		}
-		c.Key = r.Manifest
 		return s.open(ctx, c)
 	case from.Savepoint != "":
 		return s.resolveSavepoint(ctx, from.Savepoint)
@@ -52,7 +46,7 @@ func (s *Service) resolve(ctx context.Context, j weir.Job, from From) (choice, e
 	if err := usable(from.String(), r.Status, r.Discarded, r.Failure); err != nil {
 		return choice{}, err
 	}
-	return s.open(ctx, choice{Ref: weir.SnapshotRef{Job: owner.ID, Checkpoint: r.ID}, Key: r.Manifest})
+	return s.open(ctx, choice{Ref: weir.SnapshotRef{Job: owner.ID, Checkpoint: r.ID}})
 }
 
 func (s *Service) resolveSavepoint(ctx context.Context, name string) (choice, error) {
@@ -63,7 +57,7 @@ func (s *Service) resolveSavepoint(ctx context.Context, name string) (choice, er
 	if err := usable("savepoint:"+name, sp.Status, false, sp.Failure); err != nil {
 		return choice{}, err
 	}
-	return s.open(ctx, choice{Ref: weir.SnapshotRef{Job: sp.Job, Checkpoint: sp.Checkpoint}, Key: sp.Manifest})
+	return s.open(ctx, choice{Ref: weir.SnapshotRef{Job: sp.Job, Checkpoint: sp.Checkpoint}})
 }
 
 func usable(what string, status checkpoint.Status, discarded bool, f *weir.Failure) error {
@@ -80,9 +74,23 @@ func usable(what string, status checkpoint.Status, discarded bool, f *weir.Failu
 	return nil
 }
 
+// manifest reads the manifest of a snapshot; one that another attempt wrote than that which
+// took the snapshot, or that is another snapshot's, is weir.ErrInvalid.
+func (s *Service) manifest(ctx context.Context, ref weir.SnapshotRef) (*checkpoint.Manifest, error) {
+	m, err := checkpoint.LoadManifest(ctx, s.deps.Blobs, checkpoint.ManifestKey(ref.Job, ref.Checkpoint))
+	if err != nil {
+		return nil, err
+	}
+	row, err := s.deps.Store.CheckpointByID(ctx, ref.Job, ref.Checkpoint)
+	if err != nil && !errors.Is(err, weir.ErrNotFound) { // without a row the manifest speaks for itself
+		return nil, err
+	}
+	return m, m.Check(ref, row.Attempt)
+}
+
 // open reads the manifest of a choice and looks for its objects.
 func (s *Service) open(ctx context.Context, c choice) (choice, error) {
-	m, err := checkpoint.LoadManifest(ctx, s.deps.Blobs, c.Key)
+	m, err := s.manifest(ctx, c.Ref)
 	if err == nil {
 		err = m.CheckObjects(ctx, s.deps.Blobs)
 	}

@@ -25,7 +25,7 @@ func (d *driver) completeCommits(ctx context.Context, fence weir.Fence) string {
 		return ""
 	}
 	what := fmt.Sprintf("output of checkpoint %d is not visible yet", open[0].ID)
-	m, err := checkpoint.LoadManifest(ctx, d.s.deps.Blobs, open[0].Manifest)
+	m, err := d.s.manifest(ctx, weir.SnapshotRef{Job: d.id, Checkpoint: open[0].ID})
 	if err != nil {
 		return fmt.Sprintf("%s: %v", what, err)
 	}
