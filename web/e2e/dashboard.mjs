@@ -72,6 +72,8 @@ await step("a savepoint is taken by its button", async () => {
   await dialog.getByLabel("Name (optional)").fill("before-stop");
   await button("Take savepoint", dialog).click();
   await dialog.waitFor({ state: "detached" });
+  await text(/Savepoint before-stop .*has started/).waitFor();
+  await page.waitForURL("**/jobs/behaviors?tab=checkpoints");
 });
 
 await step("the history is filtered, a checkpoint opens to its waterfall, and the URL holds both", async () => {

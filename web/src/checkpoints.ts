@@ -97,6 +97,7 @@ export function standing(job: Job, baseAt: string | undefined, failed: number, n
   const ended = job.ended_at ? Date.parse(job.ended_at) : now;
   const say = (before: string, ms: number, after: string, tone: Standing["tone"] = "calm"): Standing => ({ before, number: span(Math.max(0, ms)), after, tone });
   if (job.status === "FAILED" && job.failure?.reason === "metastore_behind") return { before: "Storage knows more of it than the metastore: from where it goes on is for you to choose, above.", number: "", after: "", tone: "amber" };
+  if (job.status === "FAILED" && job.failure?.reason === "restore") return { before: `It could not start from ${base}: what else storage has is above.`, number: "", after: "", tone: "amber" };
   if (!none && baseAt === undefined) return { before: `It would go on from ${base}`, number: "", after: ".", tone: "calm" };
   switch (job.status) {
     case "FINISHED":

@@ -1,6 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { type Checkpoint, get, type Job, jobPath, type Savepoint } from "../api/client";
+import { useNavigate } from "react-router";
+import { type Checkpoint, get, type Job, jobPath, type Savepoint, type TriggeredCheckpoint } from "../api/client";
+import { began } from "../checkpoints";
 import { bytes } from "../format";
 import { type Act, Dialog } from "../parts/dialog";
 
@@ -9,6 +11,7 @@ const ended = ["STOPPED", "CANCELED", "FINISHED", "FAILED"];
 /** JobActs are the buttons of a job: what its status allows. */
 export function JobActs({ job, onDeleted }: { job: Job; onDeleted: () => void }) {
   const [open, setOpen] = useState<"savepoint" | "stop" | "cancel" | "restore" | "delete">();
+  const navigate = useNavigate();
   const over = ended.includes(job.status);
   const close = () => setOpen(undefined);
   return (
@@ -31,7 +34,7 @@ export function JobActs({ job, onDeleted }: { job: Job; onDeleted: () => void })
           Cancel
         </button>
       )}
-      {open === "savepoint" && <NamedAct job={job} rest="/savepoints?wait=30s" title={`Savepoint of ${job.name}`} verb="Take savepoint" words="A savepoint is yours: it is kept until you delete it." onClose={close} />}
+      {open === "savepoint" && <NamedAct job={job} rest="/savepoints" onDone={(answer) => void navigate("?tab=checkpoints", { state: { said: began(answer as TriggeredCheckpoint) } })} title={`Savepoint of ${job.name}`} verb="Take savepoint" words="A savepoint is yours: it is kept until you delete it." onClose={close} />}
       {open === "stop" && <NamedAct job={job} rest="/stop" title={`Stop ${job.name}`} verb="Stop with savepoint" words="The job takes a savepoint and stops; it can go on from there, and nothing is lost." onClose={close} />}
       {open === "restore" && <Restore job={job} onClose={close} />}
       {open === "cancel" && (
@@ -48,11 +51,11 @@ export function JobActs({ job, onDeleted }: { job: Job; onDeleted: () => void })
   );
 }
 
-function NamedAct({ job, rest, title, verb, words, onClose }: { job: Job; rest: string; title: string; verb: string; words: string; onClose: () => void }) {
+function NamedAct({ job, rest, title, verb, words, onClose, onDone }: { job: Job; rest: string; title: string; verb: string; words: string; onClose: () => void; onDone?: (answer: unknown) => void }) {
   const [name, setName] = useState("");
   const act: Act = { title, verb, method: "POST", path: jobPath(job.name, rest), body: name ? { name } : undefined };
   return (
-    <Dialog act={act} onClose={onClose}>
+    <Dialog act={act} onClose={onClose} onDone={onDone}>
       <p>{words}</p>
       <label>
         Name (optional)
