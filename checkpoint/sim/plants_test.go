@@ -44,5 +44,85 @@ func plants() []plant {
 			name: "pins are ignored", file: "checkpoint/sim/metastore.go",
 			old: "if j.id != ref.Job && j.base == ref {", new: "if j.id == \"\" {",
 		},
+		{ // I7: an ack that comes twice is not two
+			name: "acks counted", file: "checkpoint/pending.go",
+			old: "\tif _, ok := p.acks[a.Task]; ok || p.phase > asking {\n\t\treturn AckDuplicate\n\t}\n",
+			new: "\tif p.phase > asking {\n\t\treturn AckDuplicate\n\t}\n\tif _, ok := p.acks[a.Task]; ok {\n\t\tfor _, t := range tasks {\n\t\t\tif _, ok := p.acks[t.ID]; !ok {\n\t\t\t\tp.acks[t.ID] = a\n\t\t\t\treturn AckAccepted\n\t\t\t}\n\t\t}\n\t}\n",
+		},
+		{ // objects go after the row says that they may
+			name: "deletion before the decision", file: "checkpoint/decide.go",
+			old: "\treturn []Action{WriteAbort{Record: p.record}}\n}\n\nfunc (c *Coordinator) abortDone",
+			new: "\treturn []Action{DropObjects{ID: p.record.ID}, WriteAbort{Record: p.record}}\n}\n\nfunc (c *Coordinator) abortDone",
+		},
+		{ // I10: earlier segments become visible first
+			name: "commit of N+1 before N", file: "checkpoint/commit.go",
+			old: "\tc.commits = append(c.commits, o)\n",
+			new: "\tc.commits = append([]*openCommit{o}, c.commits...)\n",
+		},
+		{ // an outcome that is unknown is read back
+			name: "unknown decision taken for a failure", file: "checkpoint/decide.go",
+			old: "\t\tp.undecided = e.Err\n\t\treturn []Action{ReadBack{ID: e.ID}}\n",
+			new: "\t\tc.remove(p)\n\t\treturn []Action{Ended{Record: p.record}, DropObjects{ID: e.ID}}\n",
+		},
+		{ // an outcome that is unknown is read back
+			name: "unknown decision taken for done", file: "checkpoint/decide.go",
+			old: "\t\tp.undecided = e.Err\n\t\treturn []Action{ReadBack{ID: e.ID}}\n",
+			new: "\t\treturn c.complete(now, p)\n",
+		},
+		{ // a savepoint beside checkpoints is no base, and commits nothing
+			name: "savepoints commit", file: "checkpoint/pending.go",
+			old: "return p.record.Type == TypeCheckpoint || p.stop",
+			new: "return true",
+		},
+		{ // what is older than the base is not decided
+			name: "older checkpoints are not superseded", file: "checkpoint/decide.go",
+			old: "if q.record.ID < p.record.ID && q.record.Type == TypeCheckpoint && q.phase < deciding {",
+			new: "if false && q.record.ID < p.record.ID {",
+		},
+		{ // what storage knows and the metastore does not is looked for first
+			name: "no survey", file: "checkpoint/survey.go",
+			old: "\tcase e.Newest > c.lastID:",
+			new: "\tcase e.Newest < 0:",
+		},
+		{ // a new owner makes visible what was decided before it
+			name: "open commits forgotten", file: "checkpoint/sim/job.go",
+			old: "\t\tif k.CommitsOpen {\n\t\t\topen = append([]weir.CheckpointID{k.ID}, open...)\n\t\t}\n",
+			new: "\t\t_ = k\n",
+		},
+		{ // I9: rows are marked first
+			name: "objects deleted before the row is marked", file: "checkpoint/collect.go",
+			old: "\tif ids := Discards(retained, s.Keep); len(ids) > 0 {\n",
+			new: "\tif ids := Discards(retained, s.Keep); len(ids) > 0 {\n\t\tfor _, id := range ids {\n\t\t\t_ = c.blobs.Delete(ctx, ManifestKey(job, id))\n\t\t}\n",
+		},
+		{ // savepoints, canceled and superseded ones never count
+			name: "savepoints count as failures", file: "checkpoint/decide.go",
+			old: "if p.record.Status != StatusFailed || p.record.Type != TypeCheckpoint {",
+			new: "if p.record.Status != StatusFailed {",
+		},
+		{ // the decision comes after the manifest
+			name: "decision before the manifest", file: "checkpoint/decide.go",
+			old: "\treturn answer, []Action{WriteManifest{Manifest: c.manifest(p)}}\n",
+			new: "\tp.phase, p.record.CompletedAt = deciding, now\n\treturn answer, []Action{c.decision(p), WriteManifest{Manifest: c.manifest(p)}}\n",
+		},
+		{ // an ack says that its objects are durable (I7)
+			name: "ack before the upload", file: "checkpoint/sim/task.go",
+			old: "\t\tif err := (blobs{t}).Put(",
+			new: "\t\tk.ack(id, snap, nil)\n\t\tif err := (blobs{t}).Put(",
+		},
+		{ // decided output is that of every sink
+			name: "one sink confirms for all", file: "checkpoint/commit.go",
+			old: "\thead.waiting = slices.Delete(head.waiting, i, i+1)\n",
+			new: "\thead.waiting = nil\n",
+		},
+		{ // collection keeps what a kept manifest names
+			name: "base given up", file: "checkpoint/gc.go",
+			old: "return r.Type == TypeCheckpoint && !r.Base && !r.Pinned",
+			new: "return r.Type == TypeCheckpoint && !r.Pinned",
+		},
+		{ // the last checkpoint begins after every source has reported its end
+			name: "final checkpoint before the end", file: "checkpoint/turn.go",
+			old: "\treturn !slices.ContainsFunc(c.tasks, func(t Task) bool { return t.Source && !c.ended[t.ID] })\n",
+			new: "\treturn slices.ContainsFunc(c.tasks, func(t Task) bool { return t.Source && c.ended[t.ID] })\n",
+		},
 	}
 }
