@@ -313,7 +313,7 @@ func (m *metastore) goBack(pick int) {
 	for id, old := range backup {
 		now := m.jobs[id]
 		newest := t.newestManifest(id)
-		if now.base != old.base && newest <= old.last || now.status.Terminal() || old.status.Terminal() || now.desired != weir.DesiredRunning {
+		if now.base != old.base && newest <= old.last || now.status.Terminal() || old.status.Terminal() || now.desired != weir.DesiredRunning || old.desired != weir.DesiredRunning {
 			return // nothing in storage tells; or somebody has to remember what he asked for
 		}
 	}
@@ -322,13 +322,11 @@ func (m *metastore) goBack(pick int) {
 		for _, r := range m.retained(id) {
 			if known, ok := old.rows[r.ID]; !ok || known.Status != checkpoint.StatusCompleted {
 				t.forget(weir.SnapshotRef{Job: id, Checkpoint: r.ID})
+				t.unknown[id] = max(t.unknown[id], r.ID)
 			}
 		}
-		if now := m.jobs[id]; now.last != old.last || now.attempt != old.attempt || now.base != old.base {
+		if now := m.jobs[id]; now.last != old.last || now.attempt != old.attempt || now.base != old.base || now.open() != old.open() {
 			t.gone[id] = true
-			if newest := t.newestManifest(id); newest > old.last {
-				t.unknown[id] = newest
-			}
 			m.w.log("%s goes back to attempt %v, last id %d, base %d", id[34:], old.attempt, old.last, old.base.Checkpoint)
 		}
 		m.jobs[id] = old
@@ -343,6 +341,16 @@ func (t *truth) forget(ref weir.SnapshotRef) {
 			t.lost[key] = true
 		}
 	}
+}
+
+// open counts the checkpoints whose commits are open.
+func (j *jobRow) open() (n int) {
+	for _, r := range j.rows {
+		if r.CommitsOpen {
+			n++
+		}
+	}
+	return n
 }
 
 func (t *truth) newestManifest(id weir.JobID) (newest weir.CheckpointID) {
@@ -417,7 +425,7 @@ func (w *world) checkEnd() {
 	for _, id := range w.meta.ids() {
 		j := w.meta.jobs[id]
 		for _, r := range j.rows {
-			if r.Status == checkpoint.StatusPending || r.CommitsOpen {
+			if r.Status == checkpoint.StatusPending || r.CommitsOpen && !t.wiped {
 				w.fail("checkpoint %d of %s is left %s, commits open %v", r.ID, id, r.Status, r.CommitsOpen)
 			}
 		}
