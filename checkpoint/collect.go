@@ -213,7 +213,7 @@ func (c *Collector) holds(ctx context.Context, job weir.JobID, retained []Retain
 // clear deletes what was given up and returns what is gone altogether.
 func (c *Collector) clear(ctx context.Context, job weir.JobID, s Subject, given GivenUp, holds *Holds) (done GivenUp, err error) {
 	if given.Job {
-		keys, err := c.list(ctx, JobPrefix(job))
+		keys, err := listKeys(ctx, c.blobs, JobPrefix(job))
 		if err == nil {
 			err = c.delete(ctx, Purges(keys, s.LastCheckpoint, holds))
 		}
@@ -243,7 +243,7 @@ func (c *Collector) clear(ctx context.Context, job weir.JobID, s Subject, given 
 // clearAttempts deletes what attempts that are over wrote and nothing holds: also a
 // manifest whose writing took longer than the clean-up of its checkpoint.
 func (c *Collector) clearAttempts(ctx context.Context, job weir.JobID, s Subject, over []weir.AttemptID, holds *Holds) error {
-	keys, err := c.list(ctx, JobPrefix(job))
+	keys, err := listKeys(ctx, c.blobs, JobPrefix(job))
 	if err != nil {
 		return err
 	}
@@ -281,25 +281,17 @@ func (c *Collector) clearCheckpoint(ctx context.Context, r Record, listed map[we
 		named = m.Objects()
 	}
 	if _, ok := listed[r.Attempt]; !ok && (r.Status != StatusCompleted || m == nil) {
-		if listed[r.Attempt], err = c.list(ctx, AttemptPrefix(r.Job, r.Attempt)); err != nil {
+		if listed[r.Attempt], err = listKeys(ctx, c.blobs, AttemptPrefix(r.Job, r.Attempt)); err != nil {
 			return err
 		}
 	}
 	return c.delete(ctx, Garbage(r, named, listed[r.Attempt], own, holds))
 }
 
-func (c *Collector) list(ctx context.Context, prefix string) (keys []string, err error) {
-	err = c.blobs.List(ctx, prefix, func(key string, _ int64) bool {
-		keys = append(keys, key)
-		return true
-	})
-	return keys, err
-}
-
 // delete removes keys, several at a time, manifests after all else has gone; it goes on
 // past failures.
 func (c *Collector) delete(ctx context.Context, keys []string) error {
-	first := slices.IndexFunc(keys, func(key string) bool { k, _ := parseKey(key); return k.Manifest })
+	first := slices.IndexFunc(keys, IsManifest)
 	if first < 0 {
 		first = len(keys)
 	}

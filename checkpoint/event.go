@@ -158,8 +158,8 @@ type (
 	ReadBack struct{ ID weir.CheckpointID }
 	// WriteAbort records that a checkpoint is given up, unless it ended otherwise.
 	WriteAbort struct{ Record Record }
-	// DropObjects deletes what this attempt wrote for the aborted checkpoint ID: Keys,
-	// or, when nil, all of it and its manifest, unless that is another attempt's.
+	// DropObjects: checkpoint ID was given up. Keys, which a late ack named, are deleted
+	// at once; all else is the Collector's.
 	DropObjects struct {
 		ID   weir.CheckpointID
 		Keys []string

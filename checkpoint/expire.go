@@ -131,7 +131,7 @@ func (e *expiry) isLate(id weir.TaskID) bool {
 // why says what a root was at.
 func (e *expiry) why(t Task) string {
 	s, ok := e.said[t.ID]
-	since := (time.Duration(s.SinceMS * float64(time.Millisecond))).Round(100 * time.Millisecond).Seconds()
+	since := time.Duration(s.SinceMS * float64(time.Millisecond)).Round(100 * time.Millisecond).Seconds()
 	doing := ""
 	if s.Doing != "" {
 		doing = ": " + s.Doing

@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"weir"
 )
@@ -141,7 +140,7 @@ func Purges(keys []string, last weir.CheckpointID, holds *Holds) []string {
 		k, ok := parseKey(key)
 		switch {
 		case !ok || k.Checkpoint > last || holds.Has(key):
-		case strings.HasSuffix(key, "/manifest"):
+		case k.Manifest:
 			manifests = append(manifests, key)
 		default:
 			objects = append(objects, key)

@@ -52,6 +52,12 @@ func AttemptPrefix(job weir.JobID, attempt weir.AttemptID) string {
 	return fmt.Sprintf("%s/%v/", job, attempt)
 }
 
+// IsManifest reports whether a key is that of a manifest: those are deleted last.
+func IsManifest(key string) bool {
+	k, ok := parseKey(key)
+	return ok && k.Manifest
+}
+
 // An objectKey is a key taken apart. Manifests have no Attempt; objects of a full
 // state, and what was agreed on, have no Checkpoint.
 type objectKey struct {

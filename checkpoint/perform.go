@@ -33,13 +33,7 @@ func (r *Runner) perform(ctx context.Context, actionC <-chan Action) {
 func (r *Runner) do(ctx context.Context, a Action) Event {
 	ctx, cancel := context.WithTimeout(ctx, timeoutOf(a))
 	defer cancel()
-	store, fence := r.cfg.Store, r.cfg.Fence
 	switch a := a.(type) {
-	case Begin:
-		killpoint.Here("before-begin")
-		id, err := store.BeginCheckpoint(ctx, fence, a.Record)
-		killpoint.Here("after-begin")
-		return Begun{ID: id, Err: err}
 	case SendTrigger:
 		killpoint.Here("before-trigger")
 		err := r.cfg.Tasks.Trigger(ctx, a.Trigger, a.Targets)
@@ -50,6 +44,38 @@ func (r *Runner) do(ctx context.Context, a Action) Event {
 		err := r.writeManifest(ctx, a.Manifest)
 		killpoint.Here("after-manifest")
 		return ManifestWritten{ID: a.Manifest.Checkpoint, Err: err}
+	case Notify:
+		killpoint.Here("before-notify")
+		err := r.cfg.Tasks.Notify(ctx, a.ID, a.Tasks)
+		killpoint.Here("after-notify")
+		return Notified{ID: a.ID, Err: err}
+	case AskProgress:
+		said, err := r.cfg.Tasks.Progress(ctx, a.ID)
+		return Progressed{ID: a.ID, Tasks: said, Err: err}
+	case Survey:
+		return r.survey(ctx)
+	case Tell:
+		r.tell(ctx, a)
+		return swept{}
+	case DropObjects:
+		r.drop(ctx, a)
+		return swept{}
+	case Collect, Sweep:
+		r.garbage()
+		return swept{}
+	}
+	return r.record(ctx, a)
+}
+
+// record performs what reads or writes rows.
+func (r *Runner) record(ctx context.Context, a Action) Event {
+	store, fence := r.cfg.Store, r.cfg.Fence
+	switch a := a.(type) {
+	case Begin:
+		killpoint.Here("before-begin")
+		id, err := store.BeginCheckpoint(ctx, fence, a.Record)
+		killpoint.Here("after-begin")
+		return Begun{ID: id, Err: err}
 	case Decide:
 		killpoint.Here("before-decision")
 		err := store.CompleteCheckpoint(ctx, fence, a.Record, a.Base)
@@ -63,11 +89,6 @@ func (r *Runner) do(ctx context.Context, a Action) Event {
 		status, err := store.AbortCheckpoint(ctx, fence, a.Record)
 		killpoint.Here("after-abort")
 		return Aborted{ID: a.Record.ID, Status: status, Err: err}
-	case Notify:
-		killpoint.Here("before-notify")
-		err := r.cfg.Tasks.Notify(ctx, a.ID, a.Tasks)
-		killpoint.Here("after-notify")
-		return Notified{ID: a.ID, Err: err}
 	case CloseCommits:
 		killpoint.Here("before-close")
 		var errs []error
@@ -80,23 +101,6 @@ func (r *Runner) do(ctx context.Context, a Action) Event {
 		}
 		killpoint.Here("after-close")
 		return CommitsClosed{ID: a.ID, Err: errors.Join(errs...)}
-	case Tell:
-		r.tell(ctx, a)
-		return swept{}
-	case DropObjects:
-		r.drop(ctx, a)
-		return swept{}
-	case Collect:
-		r.garbage()
-		return swept{}
-	case AskProgress:
-		said, err := r.cfg.Tasks.Progress(ctx, a.ID)
-		return Progressed{ID: a.ID, Tasks: said, Err: err}
-	case Survey:
-		return r.survey(ctx)
-	case Sweep:
-		r.garbage()
-		return swept{}
 	}
 	panic(fmt.Sprintf("checkpoint: unknown action %T", a))
 }

@@ -54,7 +54,7 @@ func (c *Coordinator) surveyed(now time.Time, e Surveyed) []Action {
 // searchDone lets checkpoints begin and deletions go on.
 func (c *Coordinator) searchDone() []Action {
 	s := &c.search
-	acts := append(s.withheld, Sweep{})
+	acts := slices.Concat(s.withheld, []Action{Sweep{}})
 	if s.told {
 		acts = append(acts, Tell{Kind: "checkpoint", Message: "storage can be listed again: checkpoints begin"})
 	}

@@ -21,9 +21,9 @@ type holding struct {
 }
 
 // keep is how many of its newest checkpoints the job keeps. Options that cannot be read
-// keep the default.
+// keep the default: they were valid when the job was submitted.
 func (h holding) keep() int {
-	o, _ := checkpoint.ParseOptions([]byte(h.options)) //nolint:errcheck // it was valid when the job was submitted
+	o, _ := checkpoint.ParseOptions([]byte(h.options))
 	switch {
 	case h.deleted:
 		return 0

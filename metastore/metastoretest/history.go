@@ -100,8 +100,10 @@ func historyFilters(t *testing.T, s suite) {
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
-		sum, err := s.CheckpointSummary(t.Context(), j.ID, checkpoint.Filter{Status: test.f.Status, Type: test.f.Type, Attempt: test.f.Attempt, Reason: test.f.Reason,
-			Since: test.f.Since, Until: test.f.Until, MinDuration: test.f.MinDuration})
+		sum, err := s.CheckpointSummary(t.Context(), j.ID, checkpoint.Filter{
+			Status: test.f.Status, Type: test.f.Type, Attempt: test.f.Attempt, Reason: test.f.Reason,
+			Since: test.f.Since, Until: test.f.Until, MinDuration: test.f.MinDuration,
+		})
 		ok(t, err)
 		if test.f.Before == 0 && test.f.Limit == 0 && sum.Total != int64(len(test.want)) {
 			t.Errorf("%s: the summary counts %d, want %d", name, sum.Total, len(test.want))

@@ -65,7 +65,7 @@ func TestOldCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := c.Store.CreateJob(ctx, weir.Job{
+	_, err = c.Store.CreateJob(ctx, weir.Job{
 		ID: m.Job, Name: "old", SQL: oldQuery, Plan: graph, Parallelism: 3, MaxParallelism: spec.Graph.MaxParallelism, OnRowError: "fail",
 		Desired: weir.DesiredCanceled, Status: weir.StatusCreated,
 	}, "")
@@ -73,7 +73,8 @@ func TestOldCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Await(s, "old", weir.StatusCanceled)
-	if j, _, err = s.Adopt(ctx, "old", 0); err != nil || j.Base.Checkpoint != m.Checkpoint {
+	j, _, err := s.Adopt(ctx, "old", 0)
+	if err != nil || j.Base.Checkpoint != m.Checkpoint {
 		t.Fatalf("adopted %+v: %v", j.Base, err)
 	}
 	if _, err := s.Start(ctx, "old", job.StartRequest{}); err != nil {

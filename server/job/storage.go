@@ -146,7 +146,7 @@ func (s *Service) repair(ctx context.Context, req StorageRequest, inv checkpoint
 	for i, f := range findings {
 		switch {
 		case f.Fault != checkpoint.FaultOrphan && !(f.Fault == checkpoint.FaultUnknown && req.Unknown):
-		case strings.HasSuffix(f.Key, "/manifest"):
+		case checkpoint.IsManifest(f.Key):
 			delays = append(delays, i)
 		default:
 			if err := remove(i); err != nil {
