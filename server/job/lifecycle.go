@@ -27,7 +27,7 @@ func refuse(j weir.Job, what, hint string) error {
 
 func (s *Service) stop(ctx context.Context, idOrName string, req StopRequest) (weir.Job, error) {
 	if req.Drain {
-		return weir.Job{}, inField("drain", fmt.Errorf("%w: drain is not supported by this version: stop without it keeps everything open in the savepoint", weir.ErrInvalid))
+		return weir.Job{}, inField("drain", fmt.Errorf("%w: drain is not supported by this version: it would fire the windows that are open, and there are no windows yet: stop without it keeps everything open in the savepoint", weir.ErrInvalid))
 	}
 	if req.Name != "" && !validName(req.Name) {
 		return weir.Job{}, inField("name", fmt.Errorf("%w: savepoint name %q: names match [a-z0-9][a-z0-9_-]{0,62}", weir.ErrInvalid, req.Name))
