@@ -116,11 +116,14 @@
 // than the metastore, nothing goes. A clean-up that fails is tried again; it never holds
 // up a checkpoint.
 //
+// A Check compares the same two sides without deleting (check.go). What a metastore that
+// has gone back in time does not know can be adopted: Candidates, Found.Adopt.
+//
 // # Goroutines
 //
 // Runner.Run has one that owns the machine and one per lane: metastore and manifests,
-// tasks, questions to tasks, storage. They end with Run. A Collector's round deletes several objects at a
-// time and waits for them.
+// tasks, questions to tasks, storage. They end with Run. A Collector's round deletes
+// several objects at a time and waits for them.
 //
 // # Failures
 //

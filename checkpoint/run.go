@@ -166,7 +166,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return r.exit
 }
 
-// mayLeave reports whether the attempt may still give up what is pending: neither where a newer owner exists, nor where the metastore is behind.
+// mayLeave reports whether the attempt may still give up what is pending: neither where
+// a newer owner exists, nor where the metastore is behind.
 func mayLeave(exit error) bool { return !behind(exit) && !errors.Is(exit, weir.ErrStale) }
 
 // behind reports whether storage knows more than the metastore.

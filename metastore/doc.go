@@ -29,7 +29,7 @@
 //     is given up with its job: deleted, CANCELED under delete_on_cancellation, FAILED
 //     under none.
 //  6. Checkpoint ids and event numbers are counters in the job's row (I1).
-//  7. A row of the history is forgotten only when its retention says so, its checkpoint can
+//  7. A row of the history is forgotten only when --history says so, its checkpoint can
 //     not be restored, nothing of it has to be committed, and its objects are collected.
 //  8. All times that Weir compares are the database's. Times that a caller records
 //     (a checkpoint's trigger) are its own.
@@ -43,5 +43,6 @@
 // so that whoever takes its jobs over gets their rows.
 //
 // Testing: metastoretest is one suite for both databases; unknown_test.go cuts
-// connections at COMMIT, or freezes them; model_test.go compares random operations with a model.
+// connections at COMMIT, or freezes them; model_test.go compares random operations with a
+// model.
 package metastore

@@ -73,8 +73,9 @@ func keptBase(ctx context.Context, tx *sql.Tx, job weir.JobID) (weir.SnapshotRef
 }
 
 // DiscardCheckpoints marks checkpoints given up, unless one is the base, pinned, a
-// savepoint, reused by a pending one or has open commits; it returns those it marked, now or before. Their
-// objects may then be deleted. A base that its job has given up stops being one.
+// savepoint, reused by a pending one or has open commits; it returns those it marked,
+// now or before. Their objects may then be deleted. A base that its job has given up
+// stops being one.
 func (s *Store) DiscardCheckpoints(ctx context.Context, fence weir.Fence, ids []weir.CheckpointID) ([]weir.CheckpointID, error) {
 	var out []weir.CheckpointID
 	err := s.decide(ctx, "discard checkpoints", fence, func(ctx context.Context, tx *sql.Tx, j weir.Job) error {

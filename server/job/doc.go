@@ -55,6 +55,14 @@
 // and it is tried every two seconds. Cancel with abandon_output closes the commits as
 // they are.
 //
+// # Clean-up, history, storage
+//
+// The holder's collector (collect.go) works through what rows say was given up: of
+// checkpoints, attempts that are over, jobs that were deleted. Whoever gives something
+// up wakes it; it looks at all jobs every ten seconds anyway. The history is thinned
+// every hour (thin.go). Any server compares storage with the metastore (storage.go); a
+// job that ended as metastore_behind goes on from a manifest in storage (adopt.go).
+//
 // # A new holder
 //
 // A server that dies keeps the lease until it expires (3 s). The next one takes every
@@ -78,8 +86,9 @@
 //
 // Service.Run owns five: heartbeats, reports, commands of other servers, the watch over
 // workers (and its pings), the lease. The lease owns hold while it has it, and hold
-// the collector and one per job: driver.run. A driver owns those of its actions that wait: reading a manifest,
-// deploying, ending, the coordinator. A driver never blocks whoever posts an event.
+// three kinds: the collector, who thins the history, and one per job: driver.run. A
+// driver owns those of its actions that wait: reading a manifest, deploying, ending, the
+// coordinator. A driver never blocks whoever posts an event.
 //
 // # Failures
 //
