@@ -20,17 +20,23 @@ import (
 // many has more keys than fit into a manifest.
 var many = strings.NewReplacer("k % 4", "k % 5000", "'rows-per-second' = '100000'", "'rows-per-second' = '25000'").Replace(counts)
 
-// manyFinished waits for the job's end and its exact answer.
+// manyFinished waits for the end of counts and its exact answer.
 func manyFinished(t *testing.T, c *jobtest.Cluster, s *job.Service) weir.Job {
 	t.Helper()
-	j := c.Await(s, "counts", weir.StatusFinished, weir.StatusFailed)
-	page, err := s.Results(context.Background(), "counts", job.ResultQuery{OrderBy: "key", Limit: 10000})
+	return exact(t, c, s, "counts")
+}
+
+// exact waits for the end of a job that counts many, and its exact answer.
+func exact(t *testing.T, c *jobtest.Cluster, s *job.Service, name string) weir.Job {
+	t.Helper()
+	j := c.Await(s, name, weir.StatusFinished, weir.StatusFailed)
+	page, err := s.Results(context.Background(), name, job.ResultQuery{OrderBy: "key", Limit: 10000})
 	if err != nil || j.Status != weir.StatusFinished || len(page.Rows) != 5000 {
-		t.Fatalf("%s %+v, %d rows, %v", j.Status, j.Failure, len(page.Rows), err)
+		t.Fatalf("%s: %s %+v, %d rows, %v", name, j.Status, j.Failure, len(page.Rows), err)
 	}
 	for key, row := range page.Rows {
 		if want := fmt.Sprintf(`{"key":%d,"n":20,"total":%d}`, key, 20*key+950000); string(row) != want {
-			t.Fatalf("row %s, want %s", row, want)
+			t.Fatalf("%s: row %s, want %s", name, row, want)
 		}
 	}
 	return j

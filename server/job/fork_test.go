@@ -1,0 +1,164 @@
+package job_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/server/job"
+	"weir/server/job/jobtest"
+)
+
+// fork submits a job that starts from another one's snapshot.
+func fork(t *testing.T, c *jobtest.Cluster, s *job.Service, name, sql string, parallelism int, from string) weir.Job {
+	t.Helper()
+	spec := c.Spec(name, sql, parallelism)
+	spec.Checkpoint = json.RawMessage(`{"interval":"50ms","num_retained":100}`)
+	spec.RestoreFrom = from
+	j, err := s.Submit(context.Background(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// ownOnly makes sure that no snapshot of a job needs another job's objects, and returns
+// the ids, oldest first.
+func ownOnly(t *testing.T, c *jobtest.Cluster, id weir.JobID) []weir.CheckpointID {
+	t.Helper()
+	found, err := checkpoint.Find(context.Background(), c.Blobs, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := 0
+	for _, n := range found.Manifests {
+		m, err := checkpoint.LoadManifest(context.Background(), c.Blobs, checkpoint.ManifestKey(id, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range m.Objects() {
+			if objects++; !strings.HasPrefix(object, checkpoint.JobPrefix(id)) {
+				t.Errorf("checkpoint %d of %s names %s", n, id, object)
+			}
+		}
+	}
+	if objects == 0 {
+		t.Errorf("the snapshots %v of %s have no objects", found.Manifests, id)
+	}
+	return found.Manifests
+}
+
+// Two jobs start from another one's checkpoint and savepoint. Until their first checkpoint
+// what they start from stays, though the other job is deleted; from then on they need
+// nothing of it, and its storage is empty.
+func TestForkOutlivesItsSource(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	ctx := context.Background()
+	source := stopped(t, c, s, "mine")
+	kept, err := c.Store.Retained(ctx, source.ID)
+	if err != nil || len(kept) != 3 || kept[0].Type != checkpoint.TypeSavepoint {
+		t.Fatalf("retained %+v, %v", kept, err)
+	}
+	saved, left, taken := kept[0].ID, kept[1].ID, kept[2].ID
+	sql := strings.Replace(many, "'25000'", "'50000'", 1)
+	one := fork(t, c, s, "one", sql, 5, fmt.Sprintf("checkpoint:counts/%d", taken)) // it waits for slots
+	two := fork(t, c, s, "two", sql, 6, "savepoint:mine")
+	for j, base := range map[weir.JobID]weir.CheckpointID{one.ID: taken, two.ID: saved} {
+		got, err := s.Get(ctx, string(j))
+		if err != nil || got.LastCheckpoint != base || got.Base != (weir.SnapshotRef{Job: source.ID, Checkpoint: base}) {
+			t.Fatalf("forked: %+v, %v", got, err)
+		}
+	}
+	if err := s.Delete(ctx, "counts", false); err != nil {
+		t.Fatal(err)
+	}
+	manifests := func() []weir.CheckpointID {
+		found, err := checkpoint.Find(ctx, c.Blobs, source.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Manifests
+	}
+	c.Until("what nobody needs is gone", func(context.Context) bool { return !slices.Contains(manifests(), left) })
+	if got := manifests(); !slices.Equal(got, []weir.CheckpointID{taken, saved}) {
+		t.Fatalf("manifests %v lie in storage, want %d and %d", got, taken, saved)
+	}
+	same(t, "the other job is deleted", findings(t, s, job.StorageRequest{Deep: true}))
+	if err := s.DeleteSavepoint(ctx, "mine"); !errors.Is(err, weir.ErrConflict) {
+		t.Errorf("a savepoint that a job starts from is deleted: %v", err)
+	}
+
+	c.Worker("w2", 12)
+	exact(t, c, s, "one")
+	exact(t, c, s, "two")
+	first := ownOnly(t, c, one.ID)[0]
+	if id := ownOnly(t, c, two.ID)[0]; first != taken+1 || id != saved+1 {
+		t.Errorf("ids go on with %d and %d, want %d and %d", first, id, taken+1, saved+1)
+	}
+	if err := s.DeleteSavepoint(ctx, "mine"); err != nil {
+		t.Fatal(err)
+	}
+	c.Until("nothing of the other job is left", func(ctx context.Context) bool {
+		keys, err := checkpoint.Check{Blobs: c.Blobs}.List(ctx, source.ID)
+		return err == nil && len(keys) == 0
+	})
+	if _, err := s.Start(ctx, "one", job.StartRequest{From: fmt.Sprintf("checkpoint:%d", first)}); err != nil {
+		t.Fatal(err)
+	}
+	exact(t, c, s, "one")
+}
+
+// The manifest of another snapshot has come to lie where that of a job's base was, or that
+// of an attempt which did not take it: no attempt starts from it, and nobody is told to.
+func TestForeignManifest(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	ctx := context.Background()
+	j := stopped(t, c, s, "mine")
+	key := checkpoint.ManifestKey(j.ID, j.Base.Checkpoint)
+	whole := read(t, c, key)
+	for what, change := range map[string]func(*checkpoint.Manifest){
+		"is that of checkpoint 1 of job " + string(j.ID): func(m *checkpoint.Manifest) { m.Checkpoint = 1 },
+		"was written by attempt 7-0badcafe, but attempt " + j.Attempt.String() + " took the checkpoint": func(m *checkpoint.Manifest) {
+			m.Attempt = weir.AttemptID{Number: 7, Tag: "0badcafe"}
+		},
+	} {
+		m, err := checkpoint.DecodeManifest(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(m)
+		data, err := m.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, c, key, data)
+		if _, err := s.Start(ctx, "counts", job.StartRequest{}); !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), what) {
+			t.Errorf("a start: %v, want a conflict that says %q", err, what)
+		}
+		// It came to lie there after the start was accepted.
+		if _, err := c.Store.SetDesired(ctx, j.ID, []weir.Status{weir.StatusStopped, weir.StatusFailed}, weir.Wish{Desired: weir.DesiredRunning}); err != nil {
+			t.Fatal(err)
+		}
+		failed := c.Await(s, "counts", weir.StatusFailed, weir.StatusFinished)
+		if failed.Status != weir.StatusFailed || failed.Failure.Reason != "restore" || !strings.Contains(failed.Failure.Message, what) {
+			t.Errorf("%s: %+v, want a failure that says %q", failed.Status, failed.Failure, what)
+		}
+	}
+	put(t, c, key, whole)
+	if _, err := s.Start(ctx, "counts", job.StartRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	exact(t, c, s, "counts")
+}
