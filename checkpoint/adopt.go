@@ -63,7 +63,7 @@ type Adoption struct {
 // Adopt is the adoption of a manifest from what storage holds. Whether its output was
 // made visible is not known, so it counts as not: to commit it again does nothing.
 func (f *Found) Adopt(m *Manifest) Adoption {
-	a := Adoption{LastCheckpoint: max(f.Highest, f.Newest()), Record: Record{
+	a := Adoption{LastCheckpoint: max(f.Highest, f.Newest()), Attempt: m.Attempt.Number, Record: Record{
 		Job: m.Job, ID: m.Checkpoint, Attempt: m.Attempt, Type: m.Type, Status: StatusCompleted, Savepoint: m.Savepoint, Final: m.Final,
 		StateBytes: m.Bytes(), Manifest: ManifestKey(m.Job, m.Checkpoint), CommitsOpen: len(m.OpenSegments()) > 0,
 	}}

@@ -107,6 +107,7 @@ func (f *fake) Rates(ctx context.Context, idOrName string) (job.Rates, error) {
 // An api is a server under test and the document that its answers must fit.
 type api struct {
 	store *metastore.Store
+	blobs blob.Store
 	fake  *fake
 	log   *syncBuffer
 	probe func(ctx context.Context) error // nil: the metastore's
@@ -147,9 +148,9 @@ func newStore(t testing.TB) *metastore.Store {
 
 func newAPI(t testing.TB) *api {
 	t.Helper()
-	store, log := newStore(t), &syncBuffer{}
-	f := &fake{Service: job.New(job.Deps{Store: store, Checkpoints: store, Blobs: blob.NewMemory(), Logger: slog.New(slog.DiscardHandler)}, job.Options{})}
-	a := &api{store: store, fake: f, log: log}
+	store, blobs, log := newStore(t), blob.NewMemory(), &syncBuffer{}
+	f := &fake{Service: job.New(job.Deps{Store: store, Checkpoints: store, Blobs: blobs, Logger: slog.New(slog.DiscardHandler)}, job.Options{})}
+	a := &api{store: store, blobs: blobs, fake: f, log: log}
 	a.Handler = server.New(server.Deps{Service: f, History: store, Tables: store, Logger: slog.New(slog.NewTextHandler(log, nil))}, server.Options{
 		Version: "test",
 		Hosts:   []string{"weir.example"},

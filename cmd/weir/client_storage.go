@@ -30,9 +30,10 @@ type (
 	}
 	adoptable struct {
 		Checkpoint int64  `json:"checkpoint"`
-		Attempt    string `json:"attempt"`
-		Type       string `json:"type"`
+		Attempt    string `json:"attempt,omitempty"`
+		Type       string `json:"type,omitempty"`
 		Savepoint  string `json:"savepoint,omitempty"`
+		Final      bool   `json:"final"`
 		StateBytes int64  `json:"state_bytes"`
 		Known      bool   `json:"known"`
 		Whole      bool   `json:"whole"`
