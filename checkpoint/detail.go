@@ -11,7 +11,7 @@ import (
 
 // CriticalPath says in one sentence which task was the last to acknowledge a checkpoint
 // and where the time went: "3.2 s: global_count subtask 3 was last: 2.9 s until the
-// barrier from source subtask 1 came (aligning 2.7 s), 0.02 s cut, 0.3 s storing 12 MiB".
+// barrier from source subtask 1 came (aligning 2.7 s), 20 ms cut, 310 ms storing 12 MiB".
 // Where that barrier came from a task that had waited itself, the wait is followed back to
 // the source. It is empty where no ack says when it came.
 func CriticalPath(r Record, tasks []Task) string {
@@ -77,17 +77,17 @@ func notable(part, whole float64) bool { return part >= 1 && part*20 >= whole }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// seconds gives milliseconds as "3.2 s" or "0.02 s": two digits that count.
+// seconds gives milliseconds as "3.2 s", "310 ms" or "0.4 ms".
 func seconds(ms float64) string {
-	switch s := max(ms, 0) / 1000; {
-	case s >= 10:
-		return fmt.Sprintf("%.0f s", s)
-	case s >= 0.1:
-		return fmt.Sprintf("%.1f s", s)
-	case s >= 0.01:
-		return fmt.Sprintf("%.2f s", s)
+	switch ms = max(ms, 0); {
+	case ms >= 9_950:
+		return fmt.Sprintf("%.0f s", ms/1000)
+	case ms >= 999.5:
+		return fmt.Sprintf("%.1f s", ms/1000)
+	case ms >= 9.95:
+		return fmt.Sprintf("%.0f ms", ms)
 	default:
-		return fmt.Sprintf("%.3f s", s)
+		return fmt.Sprintf("%.1f ms", ms)
 	}
 }
 

@@ -46,26 +46,26 @@ func TestCriticalPath(t *testing.T) {
 			"source",
 			[]Ack{source},
 			300 * time.Millisecond,
-			"0.3 s: source subtask 1 was last: 0.2 s until it took the trigger, 0.001 s cut, 0.09 s storing 0 B",
+			"300 ms: source subtask 1 was last: 200 ms until it took the trigger, 1.0 ms cut, 90 ms storing 0 B",
 		},
 		{
 			"aligned",
 			[]Ack{source, count},
 			3225 * time.Millisecond,
-			"3.2 s: global_count subtask 3 was last: 2.9 s until the barrier from source subtask 1 came (aligning 2.7 s), which took the trigger after 0.2 s, 0.02 s cut, 0.3 s storing 12 MiB",
+			"3.2 s: global_count subtask 3 was last: 2.9 s until the barrier from source subtask 1 came (aligning 2.7 s), which took the trigger after 200 ms, 20 ms cut, 300 ms storing 12 MiB",
 		},
 		{
 			"without the sender",
 			[]Ack{count},
 			5 * time.Second,
-			"5.0 s: global_count subtask 3 was last: 2.9 s until the barrier from source subtask 1 came (aligning 2.7 s), 0.02 s cut, 0.3 s storing 12 MiB, 1.8 s writing the manifest",
+			"5.0 s: global_count subtask 3 was last: 2.9 s until the barrier from source subtask 1 came (aligning 2.7 s), 20 ms cut, 300 ms storing 12 MiB, 1.8 s writing the manifest",
 		},
 		{
 			"two steps",
 			[]Ack{source, count, sink},
 			4010 * time.Millisecond,
 			"4.0 s: sink subtask 0 was last: 3.0 s until the barrier from global_count subtask 3 came, which had that from source subtask 1 after 2.9 s, " +
-				"which took the trigger after 0.2 s, 0.001 s cut, 0.4 s storing 900 B, 0.6 s until its ack came",
+				"which took the trigger after 200 ms, 0.5 ms cut, 400 ms storing 900 B, 650 ms until its ack came",
 		},
 	} {
 		r := Record{TriggeredAt: scriptStart, CompletedAt: scriptStart.Add(c.took), Acks: c.acks}

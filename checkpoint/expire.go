@@ -131,7 +131,7 @@ func (e *expiry) isLate(id weir.TaskID) bool {
 // why says what a root was at.
 func (e *expiry) why(t Task) string {
 	s, ok := e.said[t.ID]
-	since := time.Duration(s.SinceMS * float64(time.Millisecond)).Round(100 * time.Millisecond).Seconds()
+	since := seconds(s.SinceMS)
 	doing := ""
 	if s.Doing != "" {
 		doing = ": " + s.Doing
@@ -142,9 +142,9 @@ func (e *expiry) why(t Task) string {
 	case s.Stage == StageDone:
 		return fmt.Sprintf("%s had done its part, but its ack did not arrive", e.c.where(t))
 	case s.Stage == StageUploading:
-		return fmt.Sprintf("%v was still storing its snapshot, since %v s%s", t, since, doing)
+		return fmt.Sprintf("%v was still storing its snapshot, since %s%s", t, since, doing)
 	case s.Stage == StageCutting:
-		return fmt.Sprintf("%v was still cutting its snapshot, since %v s%s", t, since, doing)
+		return fmt.Sprintf("%v was still cutting its snapshot, since %s%s", t, since, doing)
 	case len(s.Missing) > 0:
 		return e.unseen(t, s, s.Missing[0])
 	}

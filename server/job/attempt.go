@@ -37,12 +37,31 @@ func (d *driver) load(ctx context.Context, j weir.Job) event {
 	r, err := d.readBase(ctx, j)
 	if err != nil {
 		lost := errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrInvalid)
+		if lost {
+			if f := d.behind(ctx, j); f != nil {
+				return evLoaded{Failure: f}
+			}
+		}
 		return evLoaded{Failure: &weir.Failure{Reason: "restore", Message: fmt.Sprintf("checkpoint %d of job %s cannot be restored: %v", j.Base.Checkpoint, j.Base.Job, err)}, Restart: !lost}
 	}
 	d.mu.Lock()
 	d.mu.restore = r
 	d.mu.Unlock()
 	return ready
+}
+
+// behind says that a base is not whole because the metastore has gone back in time: it
+// was given up since. nil: that is not why, as far as storage tells.
+func (d *driver) behind(ctx context.Context, j weir.Job) *weir.Failure {
+	found, err := checkpoint.Find(ctx, d.s.deps.Blobs, j.ID)
+	if err != nil {
+		return nil
+	}
+	why := found.Behind(j.LastCheckpoint, j.Attempt)
+	if why == "" {
+		return nil
+	}
+	return &weir.Failure{Reason: checkpoint.ReasonMetastoreBack, Message: (&checkpoint.BehindError{Job: j.ID, Why: why}).Error()}
 }
 
 func (d *driver) readBase(ctx context.Context, j weir.Job) (*restore, error) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"weir"
 	"weir/checkpoint"
@@ -270,4 +271,47 @@ func TestAdopt(t *testing.T) {
 	if j.LastCheckpoint <= m.Checkpoint+1 {
 		t.Errorf("ids go on at %d", j.LastCheckpoint)
 	}
+}
+
+// A metastore that went back further than the job keeps checkpoints names a base that was
+// given up since: that is why it cannot be restored, and what the job says.
+func TestBaseGivenUpSince(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	ctx := context.Background()
+	spec := c.Spec("counts", many, 2)
+	spec.Checkpoint = json.RawMessage(`{"interval":"0s"}`)
+	if _, err := s.Submit(ctx, spec); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(s, "counts", weir.StatusRunning)
+	r, err := s.TriggerCheckpoint(ctx, "counts", 10*time.Second)
+	if err != nil || r.Record.Status != checkpoint.StatusCompleted {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	m, err := checkpoint.LoadManifest(ctx, c.Blobs, r.Record.Manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Checkpoint += 5
+	data, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, c, checkpoint.ManifestKey(m.Job, m.Checkpoint), data)
+	remove(t, c, r.Record.Manifest)
+	c.Kill("w1")
+	c.Worker("w1", 4)
+	if j := c.Await(s, "counts", weir.StatusFailed); j.Failure.Reason != checkpoint.ReasonMetastoreBack {
+		t.Fatalf("failed because of %+v", j.Failure)
+	}
+	if _, _, err := s.Adopt(ctx, "counts", 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Start(ctx, "counts", job.StartRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	manyFinished(t, c, s)
 }
