@@ -301,8 +301,6 @@ func showAction(a Action) string {
 		return fmt.Sprintf("trigger cp=%d base=%d to %v", a.Trigger.Checkpoint, a.Trigger.Base, a.Targets) + others(a.Trigger)
 	case Survey:
 		return "survey"
-	case Sweep:
-		return "sweep"
 	case AskProgress:
 		return fmt.Sprintf("ask progress cp=%d", a.ID)
 	case WriteManifest:
@@ -314,9 +312,6 @@ func showAction(a Action) string {
 	case WriteAbort:
 		return fmt.Sprintf("abort cp=%d %s %s: %s", a.Record.ID, a.Record.Status, a.Record.Failure.Reason, a.Record.Failure.Message)
 	case DropObjects:
-		if a.Keys == nil {
-			return fmt.Sprintf("drop objects of cp=%d", a.ID)
-		}
 		return fmt.Sprintf("drop objects of cp=%d: %s", a.ID, strings.Join(a.Keys, " "))
 	case Notify:
 		return fmt.Sprintf("notify cp=%d %v", a.ID, a.Tasks)

@@ -298,7 +298,7 @@ func (c *Coordinator) end(now time.Time, p *pending) []Action {
 	if len(c.aborted) > maxAborted {
 		c.aborted = c.aborted[1:]
 	}
-	acts := []Action{Ended{Record: p.record}, DropObjects{ID: p.record.ID}, Tell{Kind: string(p.record.Type), Message: ended(p)}}
+	acts := []Action{Ended{Record: p.record}, Collect{}, Tell{Kind: string(p.record.Type), Message: ended(p)}}
 	if p.record.Final {
 		c.holdUntil = now.Add(backoff)
 	}

@@ -136,8 +136,6 @@ type (
 	// Survey looks for what the metastore does not know; nothing begins before it has
 	// answered.
 	Survey struct{}
-	// Sweep clears up what earlier attempts left.
-	Sweep struct{}
 	// Begin inserts the row of a new checkpoint; its id comes back.
 	Begin struct{ Record Record }
 	// SendTrigger tells the source tasks to begin a checkpoint.
@@ -158,8 +156,8 @@ type (
 	ReadBack struct{ ID weir.CheckpointID }
 	// WriteAbort records that a checkpoint is given up, unless it ended otherwise.
 	WriteAbort struct{ Record Record }
-	// DropObjects: checkpoint ID was given up. Keys, which a late ack named, are deleted
-	// at once; all else is the Collector's.
+	// DropObjects deletes Keys, which a late ack of checkpoint ID named. All else that was
+	// given up is the Collector's.
 	DropObjects struct {
 		ID   weir.CheckpointID
 		Keys []string
@@ -176,7 +174,8 @@ type (
 		IDs  []weir.CheckpointID
 		Took []CommitTime
 	}
-	// Collect lets retention give up what it may.
+	// Collect has a Collector look at the job: something was given up, retention may give
+	// up more, or earlier attempts left something.
 	Collect struct{}
 	// Answer ends a request.
 	Answer struct {
@@ -201,7 +200,6 @@ type (
 )
 
 func (Survey) action()        {}
-func (Sweep) action()         {}
 func (Begin) action()         {}
 func (SendTrigger) action()   {}
 func (AskProgress) action()   {}

@@ -56,13 +56,13 @@ func (r *Runner) do(ctx context.Context, a Action) Event {
 		return r.survey(ctx)
 	case Tell:
 		r.tell(ctx, a)
-		return swept{}
+		return performed{}
 	case DropObjects:
-		r.drop(ctx, a)
-		return swept{}
-	case Collect, Sweep:
+		r.drop(ctx, a.Keys)
+		return performed{}
+	case Collect:
 		r.garbage()
-		return swept{}
+		return performed{}
 	}
 	return r.record(ctx, a)
 }
@@ -111,8 +111,8 @@ func timeoutOf(a Action) time.Duration {
 		return blobTimeout
 	case AskProgress:
 		return askTimeout
-	case Survey, Sweep, DropObjects, Collect:
-		return sweepTimeout
+	case Survey, DropObjects, Collect:
+		return storageTimeout
 	}
 	return ioTimeout
 }
@@ -151,25 +151,18 @@ func (r *Runner) survey(ctx context.Context) Event {
 	return Surveyed{Newest: found.Newest(), Attempt: found.Rival(r.cfg.Fence.Attempt)}
 }
 
-// drop deletes what a late ack named at once; all else that was given up is the
-// Collector's, which finds it by its row.
-func (r *Runner) drop(ctx context.Context, a DropObjects) {
-	if len(a.Keys) > 0 {
-		r.swept("objects of an aborted checkpoint stay for now", deleteAll(ctx, r.cfg.Blobs, 1, a.Keys))
+// drop deletes what a late ack named. What cannot be deleted now is found when the
+// attempt is over and its folder is looked through.
+func (r *Runner) drop(ctx context.Context, keys []string) {
+	err := deleteAll(ctx, r.cfg.Blobs, 1, keys)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		r.cfg.Logger.Warn("objects of an aborted checkpoint stay for now", "job", r.cfg.Fence.Job, "err", err)
 	}
-	r.garbage()
 }
 
 func (r *Runner) garbage() {
 	if r.cfg.Garbage != nil {
 		r.cfg.Garbage()
-	}
-}
-
-// swept logs what a clean-up could not do; it never fails a checkpoint.
-func (r *Runner) swept(message string, err error) {
-	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, weir.ErrStale) {
-		r.cfg.Logger.Warn(message, "job", r.cfg.Fence.Job, "err", err)
 	}
 }
 

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	ioTimeout    = 10 * time.Second // of one call to the metastore or to the workers
-	askTimeout   = 2 * time.Second  // of asking the tasks how far they are
-	blobTimeout  = 30 * time.Second // of one manifest
-	sweepTimeout = 5 * time.Minute  // of one collection
-	drainTimeout = 2 * time.Second  // for what is in hand when the attempt has failed
-	leaveTimeout = 5 * time.Second  // for giving up what is pending at the end
+	ioTimeout      = 10 * time.Second // of one call to the metastore or to the workers
+	askTimeout     = 2 * time.Second  // of asking the tasks how far they are
+	blobTimeout    = 30 * time.Second // of one manifest
+	storageTimeout = 5 * time.Minute  // of a look at what storage holds, or of deletions
+	drainTimeout   = 2 * time.Second  // for what is in hand when the attempt has failed
+	leaveTimeout   = 5 * time.Second  // for giving up what is pending at the end
 )
 
 // Tasks are the tasks of the attempt, wherever they run.
@@ -105,10 +105,10 @@ type waited struct {
 // The lanes: each is one goroutine that performs its actions in order, so that a slow
 // object store holds up neither acks nor decisions.
 const (
-	storeLane = iota // metastore and manifests
-	taskLane         // triggers and notifies
-	askLane          // how far tasks are
-	sweepLane        // what storage holds, and deletions
+	storeLane   = iota // metastore and manifests
+	taskLane           // triggers and notifies
+	askLane            // how far tasks are
+	storageLane        // what storage holds, and deletions
 	lanes
 )
 
@@ -117,10 +117,10 @@ type lane struct {
 	c     chan Action
 }
 
-// swept answers actions whose outcome tells the machine nothing.
-type swept struct{}
+// performed answers actions whose outcome tells the machine nothing.
+type performed struct{}
 
-func (swept) event() {}
+func (performed) event() {}
 
 // NewRunner returns a Runner; Run runs it.
 func NewRunner(cfg Config) *Runner {
@@ -218,8 +218,8 @@ func (r *Runner) loop(ctx context.Context) {
 			r.pop(taskLane)
 		case out[askLane] <- head[askLane]:
 			r.pop(askLane)
-		case out[sweepLane] <- head[sweepLane]:
-			r.pop(sweepLane)
+		case out[storageLane] <- head[storageLane]:
+			r.pop(storageLane)
 		}
 	}
 }
@@ -240,7 +240,7 @@ func (r *Runner) push(to int, a Action) {
 func (r *Runner) pop(from int) { r.lanes[from].queue = r.lanes[from].queue[1:] }
 
 func (r *Runner) step(e Event) {
-	if _, ok := e.(swept); !ok {
+	if _, ok := e.(performed); !ok {
 		r.dispatch(r.machine.Step(r.cfg.Now(), e))
 	}
 }
@@ -270,8 +270,8 @@ func (r *Runner) dispatch(acts []Action) {
 			r.push(taskLane, a)
 		case AskProgress:
 			r.push(askLane, a)
-		case Survey, Sweep, DropObjects, Collect:
-			r.push(sweepLane, a)
+		case Survey, DropObjects, Collect:
+			r.push(storageLane, a)
 		case Answer:
 			if c, ok := r.answers[a.Request]; ok {
 				delete(r.answers, a.Request)

@@ -54,7 +54,7 @@ func (c *Coordinator) surveyed(now time.Time, e Surveyed) []Action {
 // searchDone lets checkpoints begin and deletions go on.
 func (c *Coordinator) searchDone() []Action {
 	s := &c.search
-	acts := slices.Concat(s.withheld, []Action{Sweep{}})
+	acts := slices.Concat(s.withheld, []Action{Collect{}})
 	if s.told {
 		acts = append(acts, Tell{Kind: "checkpoint", Message: "storage can be listed again: checkpoints begin"})
 	}
@@ -136,7 +136,7 @@ func (c *Coordinator) strayDone(now time.Time, e Aborted) []Action {
 	if len(c.strays) == known || e.Status == StatusCompleted {
 		return nil
 	}
-	return []Action{DropObjects{ID: e.ID}}
+	return []Action{Collect{}}
 }
 
 func (c *Coordinator) strayTick(now time.Time) []Action {

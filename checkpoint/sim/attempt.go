@@ -164,8 +164,6 @@ func (a *attempt) do(acts []checkpoint.Action) {
 			a.onLane(1, func(t *thread) checkpoint.Event { return a.progress(t, act.ID) })
 		case checkpoint.Survey:
 			a.sweep(func(*thread) checkpoint.Event { return a.survey() })
-		case checkpoint.Sweep:
-			a.sweep(func(*thread) checkpoint.Event { return a.collect() })
 		case checkpoint.DropObjects:
 			a.sweep(func(*thread) checkpoint.Event {
 				for _, key := range act.Keys {

@@ -7,38 +7,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-)
 
-// The parts of the API's answers about storage.
-type (
-	storageReport struct {
-		Jobs     int              `json:"jobs"`
-		Objects  int              `json:"objects"`
-		Bytes    int64            `json:"bytes"`
-		Sound    bool             `json:"sound"`
-		Findings []storageFinding `json:"findings"`
-	}
-	storageFinding struct {
-		Fault      string `json:"fault"`
-		Job        string `json:"job,omitempty"`
-		Checkpoint int64  `json:"checkpoint,omitempty"`
-		Savepoint  string `json:"savepoint,omitempty"`
-		Object     string `json:"object"`
-		Bytes      int64  `json:"bytes"`
-		Problem    string `json:"problem"`
-		Repaired   string `json:"repaired,omitempty"`
-	}
-	adoptable struct {
-		Checkpoint int64  `json:"checkpoint"`
-		Attempt    string `json:"attempt,omitempty"`
-		Type       string `json:"type,omitempty"`
-		Savepoint  string `json:"savepoint,omitempty"`
-		Final      bool   `json:"final"`
-		StateBytes int64  `json:"state_bytes"`
-		Known      bool   `json:"known"`
-		Whole      bool   `json:"whole"`
-		Problem    string `json:"problem,omitempty"`
-	}
+	"weir/server"
 )
 
 func newStorage() *cobra.Command {
@@ -66,9 +36,9 @@ func newStorageCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var report storageReport
+			var report server.StorageReport
 			if repair {
-				err = c.do(cmd.Context(), "POST", "/v1/storage/repair", map[string]any{"job": job, "deep": deep, "unknown": unknown}, &report)
+				err = c.do(cmd.Context(), "POST", "/v1/storage/repair", server.RepairRequest{Job: job, Deep: deep, Unknown: unknown}, &report)
 			} else {
 				q := url.Values{"deep": {strconv.FormatBool(deep)}}
 				if job != "" {
@@ -79,7 +49,7 @@ func newStorageCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := f.show(cmd.OutOrStdout(), report, func(w io.Writer) error { return report.print(w, repair) }); err != nil {
+			if err := f.show(cmd.OutOrStdout(), report, func(w io.Writer) error { return printReport(w, report, repair) }); err != nil {
 				return err
 			}
 			if !report.Sound {
@@ -96,8 +66,8 @@ func newStorageCheck() *cobra.Command {
 	return cmd
 }
 
-// print shows the findings, and a line that sums them up.
-func (r storageReport) print(w io.Writer, repaired bool) error {
+// printReport shows the findings, and a line that sums them up.
+func printReport(w io.Writer, r server.StorageReport, repaired bool) error {
 	if len(r.Findings) > 0 {
 		t := newTextTable("FAULT", "OBJECT", "SIZE", "PROBLEM", "REPAIR")
 		t.right[2] = true
@@ -130,15 +100,8 @@ func newJobAdopt() *cobra.Command {
 			if list {
 				return showAdoptable(cmd, &f, c, args[0])
 			}
-			body := map[string]any{}
-			if cmd.Flags().Changed("checkpoint") {
-				body["checkpoint"] = checkpoint
-			}
-			var answer struct {
-				Job        jobView   `json:"job"`
-				Checkpoint adoptable `json:"checkpoint"`
-			}
-			if err := c.do(cmd.Context(), "POST", jobPath(args[0], "/adopt"), body, &answer); err != nil {
+			var answer server.Adoption
+			if err := c.do(cmd.Context(), "POST", jobPath(args[0], "/adopt"), server.AdoptRequest{Checkpoint: checkpoint}, &answer); err != nil {
 				return err
 			}
 			return f.show(cmd.OutOrStdout(), answer, func(w io.Writer) error {
@@ -155,9 +118,7 @@ func newJobAdopt() *cobra.Command {
 }
 
 func showAdoptable(cmd *cobra.Command, f *clientFlags, c *client, job string) error {
-	var found struct {
-		Checkpoints []adoptable `json:"checkpoints"`
-	}
+	var found server.AdoptableList
 	if err := c.do(cmd.Context(), "GET", jobPath(job, "/adoptable"), nil, &found); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ missing  job_1/2/manifest     0 B  not there\x1b
 orphan   job_1/1-aa/x-0/1-7  12 B  nobody needs it
 1 jobs, 3 objects, 100 B: 2 findings
 `, "weir: something that is to be kept is missing or damaged: see above\n"},
-		"repaired": {"storage check --repair --unknown", `POST /v1/storage/repair {"deep":false,"job":"","unknown":true}`, repairedTexts, 0, `
+		"repaired": {"storage check --repair --unknown", `POST /v1/storage/repair {"unknown":true}`, repairedTexts, 0, `
 FAULT    OBJECT              SIZE  PROBLEM            REPAIR
 orphan   job_1/1-aa/x-0/1-7  12 B  nobody needs it    deleted
 foreign  readme               1 B  no object of Weir  none

@@ -230,7 +230,7 @@ func (d *driver) awaitFinal(ctx context.Context, run *coordination, attempt weir
 	}
 }
 
-// record appends a line of the coordinator to the job's history.
+// record appends a line to the job's history.
 func (d *driver) record(ctx context.Context, e weir.Event) {
 	if err := d.s.deps.Store.AddEvent(ctx, e); err != nil && ctx.Err() == nil {
 		d.log.Warn("event not recorded", "err", err)

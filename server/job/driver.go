@@ -356,10 +356,7 @@ func (d *driver) resume(ctx context.Context, stop string) error {
 
 func (d *driver) note(ctx context.Context, act actNote) {
 	j := d.machine.job
-	err := d.s.deps.Store.AddEvent(ctx, weir.Event{Job: j.ID, At: d.s.now(), Kind: act.Kind, Attempt: j.Attempt.Number, Message: act.Message})
-	if err != nil && ctx.Err() == nil {
-		d.log.Warn("event not recorded", "err", err)
-	}
+	d.record(ctx, weir.Event{Job: j.ID, At: d.s.now(), Kind: act.Kind, Attempt: j.Attempt.Number, Message: act.Message})
 }
 
 // end ends the attempt: its coordinator first, so that nothing is decided any more,
