@@ -184,6 +184,38 @@ func TestRunConcurrent(t *testing.T) {
 	})
 }
 
+// TestRunPause: C06: for two minutes somebody asks for a savepoint every five seconds. Each
+// begins at once, and a periodic checkpoint completes every 20 seconds all the same.
+func TestRunPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, false, checkpoint.Options{Interval: 2 * time.Second, MinPause: 20 * time.Second})
+		r.start()
+		began := time.Now()
+		for i := range 24 {
+			time.Sleep(5 * time.Second)
+			asked := time.Now()
+			id, turn, err := r.runner.Savepoint(t.Context(), fmt.Sprintf("s%d", i), false)
+			if err != nil || turn != checkpoint.TurnStarted || time.Since(asked) > 0 {
+				t.Errorf("savepoint %d: %s after %v, %v", i, turn, time.Since(asked), err)
+			}
+			if rec, err := r.runner.Wait(t.Context(), id); err != nil || rec.Status != checkpoint.StatusCompleted {
+				t.Errorf("%+v, %v", rec, err)
+			}
+		}
+		if err := r.end(); err != nil {
+			t.Fatal(err)
+		}
+		var at []string
+		for _, row := range r.store.Rows() {
+			if row.Periodic {
+				at = append(at, fmt.Sprint(row.TriggeredAt.Sub(began)))
+			}
+		}
+		r.want("periodic checkpoints", at, []string{"2s", "22s", "42s", "1m2s", "1m22s", "1m42s"})
+	})
+}
+
 // TestRunProgress: an expired checkpoint says where it was.
 func TestRunProgress(t *testing.T) {
 	t.Parallel()
