@@ -67,6 +67,11 @@ func readSnapshot(t *testing.T, d *datadriven.TestData, g plan.Graph) *Manifest 
 		Version: ManifestVersion, Job: testJob, Checkpoint: 7, Attempt: testAttempt, Type: TypeCheckpoint,
 		Parallelism: num(t, arg(d, "parallelism")), MaxParallelism: g.MaxParallelism, Operators: operatorsOf(g),
 	}
+	for i, op := range m.Operators { // another=OPERATOR: its state was computed by another query
+		if string(op.ID) == arg(d, "another") {
+			m.Operators[i].Meaning = "another"
+		}
+	}
 	for line := range strings.Lines(d.Input) {
 		words := strings.Fields(line)
 		var snap TaskSnapshot
@@ -158,7 +163,7 @@ func TestRestoreCoversAll(t *testing.T) {
 	})
 }
 
-// TestRestoreMeaning: state that another query computed is refused, though its operators
+// TestRestoreMeaning: C15: state that another query computed is refused, though its operators
 // have the same ids; a manifest that does not say what was computed is taken.
 func TestRestoreMeaning(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMeanings: state of a query is that of another one only where what it was computed
+// TestMeanings: C15: state of a query is that of another one only where what it was computed
 // from is the same.
 func TestMeanings(t *testing.T) {
 	t.Parallel()

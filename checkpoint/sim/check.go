@@ -98,6 +98,17 @@ func (t *truth) owns(j *jobRow) {
 	t.owner[j.id] = weir.Fence{Job: j.id, Attempt: j.attempt, Term: j.term}
 }
 
+// abortedAs: the reason is one of the closed list, says why, and only one that counts makes
+// the checkpoint failed.
+func (t *truth) abortedAs(r checkpoint.Record) {
+	for _, d := range checkpoint.ReasonDocs() {
+		if r.Failure != nil && r.Failure.Message != "" && r.Failure.Reason == d.Reason && d.Counts == (r.Status == checkpoint.StatusFailed) {
+			return
+		}
+	}
+	t.w.fail("checkpoint %d of %s is %s because of %+v", r.ID, r.Job, r.Status, r.Failure)
+}
+
 // starts: somebody lets a job start from its base, whatever it has done before.
 func (t *truth) starts(j *jobRow) {
 	at := make([]int, len(t.w.splits))

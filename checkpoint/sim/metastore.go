@@ -285,7 +285,8 @@ func (c conn) CompleteCheckpoint(_ context.Context, f weir.Fence, r checkpoint.R
 
 // AbortCheckpoint implements checkpoint.Store.
 func (c conn) AbortCheckpoint(_ context.Context, f weir.Fence, r checkpoint.Record) (status checkpoint.Status, err error) {
-	err = c.fenced("abort", f, func(_ *metastore, j *jobRow) error {
+	err = c.fenced("abort", f, func(m *metastore, j *jobRow) error {
+		m.w.truth.abortedAs(r)
 		old, ok := j.rows[r.ID]
 		if !ok {
 			return weir.ErrNotFound

@@ -127,3 +127,67 @@ func TestCancelCompletesCommits(t *testing.T) {
 		t.Errorf("%d rows, want 40000", len(got))
 	}
 }
+
+// TestEndsCompleteCommits: however a job ends, output that was decided, and of which its sinks
+// never heard, is visible before it has ended, once: stopped, failed, or taken over by
+// another server.
+func TestEndsCompleteCommits(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		from, to string // of the query
+		end      func(t *testing.T, c *jobtest.Cluster, s *job.Service) *job.Service
+		status   weir.Status
+	}{
+		"stop": {"", "", func(t *testing.T, _ *jobtest.Cluster, s *job.Service) *job.Service {
+			if _, err := s.Stop(t.Context(), "copy", job.StopRequest{}); err != nil {
+				t.Error(err)
+			}
+			return s
+		}, weir.StatusStopped},
+		"failure": {"SELECT k FROM", "SELECT k / (CASE WHEN k = 30000 THEN 0 ELSE 1 END) AS k FROM", func(_ *testing.T, _ *jobtest.Cluster, s *job.Service) *job.Service { return s }, weir.StatusFailed},
+		"takeover": {"", "", func(_ *testing.T, c *jobtest.Cluster, _ *job.Service) *job.Service {
+			c.Kill("s1")
+			return c.Server("s2")
+		}, weir.StatusFinished},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := jobtest.New(t)
+			lost := func(kind string) bool { return kind == deploy.KindCommit || kind == deploy.KindCommitOnly }
+			c.Lose.Store(&lost)
+			s := c.Server("s1")
+			c.Worker("w1", 4)
+			out := filepath.Join(c.Dir, "out")
+			if err := os.Mkdir(out, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			j := submit(t, c, s, "copy", strings.Replace(copyRows(out), test.from, test.to, 1))
+			completed(t, c, "copy")
+			s = test.end(t, c, s)
+			if test.status != weir.StatusFinished {
+				c.Await(s, "copy", weir.StatusStopping)
+			}
+			if got := lines(t, out); len(got) > 0 {
+				t.Fatalf("%d rows are visible already", len(got))
+			}
+			c.Lose.Store(nil)
+			j = c.Await(s, "copy", weir.StatusStopped, weir.StatusFailed, weir.StatusFinished)
+			if j.Status != test.status {
+				t.Fatalf("%s: %+v", j.Status, j.Failure)
+			}
+			got := lines(t, out)
+			if n := len(got); n == 0 || j.Status == weir.StatusFinished && n != 40000 {
+				t.Errorf("%d rows are visible", n)
+			}
+			for line, n := range got {
+				if n != 1 {
+					t.Errorf("%d times %s", n, line)
+				}
+			}
+			r, err := c.Store.CheckpointByID(context.Background(), j.ID, j.Base.Checkpoint)
+			if err != nil || r.CommitsOpen {
+				t.Errorf("checkpoint %+v, %v: want its commits closed", r, err)
+			}
+		})
+	}
+}
