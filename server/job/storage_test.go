@@ -53,7 +53,7 @@ func stopped(t *testing.T, c *jobtest.Cluster, s *job.Service, savepoint string)
 	}
 	c.Until("some checkpoints", func(ctx context.Context) bool {
 		j, err := c.Store.Job(ctx, "counts")
-		return err == nil && j.Base.Checkpoint >= 4
+		return err == nil && j.Base.Checkpoint >= 3
 	})
 	if _, err := s.Stop(context.Background(), "counts", job.StopRequest{Name: savepoint}); err != nil {
 		t.Fatal(err)
@@ -171,6 +171,7 @@ func TestStorageCheck(t *testing.T) {
 	same(t, "the manifest is half written", findings(t, s, job.StorageRequest{}), "damaged "+place)
 	refused("the manifest is half written (C19)", sp.Manifest)
 	put(t, c, sp.Manifest, manifest)
+	foreign(t, c, s, j)
 
 	// What an attempt leaves is no orphan before its folder was looked through.
 	if err := c.Store.Collected(ctx, j.ID, checkpoint.GivenUp{Attempts: []weir.AttemptID{j.Attempt}}); err != nil {
