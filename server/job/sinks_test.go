@@ -161,7 +161,7 @@ func TestEndsCompleteCommits(t *testing.T) {
 			if err := os.Mkdir(out, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			j := submit(t, c, s, "copy", strings.Replace(copyRows(out), test.from, test.to, 1))
+			submit(t, c, s, "copy", strings.Replace(copyRows(out), test.from, test.to, 1))
 			completed(t, c, "copy")
 			s = test.end(t, c, s)
 			if test.status != weir.StatusFinished {
@@ -171,7 +171,7 @@ func TestEndsCompleteCommits(t *testing.T) {
 				t.Fatalf("%d rows are visible already", len(got))
 			}
 			c.Lose.Store(nil)
-			j = c.Await(s, "copy", weir.StatusStopped, weir.StatusFailed, weir.StatusFinished)
+			j := c.Await(s, "copy", weir.StatusStopped, weir.StatusFailed, weir.StatusFinished)
 			if j.Status != test.status {
 				t.Fatalf("%s: %+v", j.Status, j.Failure)
 			}
