@@ -289,10 +289,10 @@ func TestBaseGivenUpSince(t *testing.T) {
 	}
 	c.Await(s, "counts", weir.StatusRunning)
 	r, err := s.TriggerCheckpoint(ctx, "counts", 10*time.Second)
-	if err != nil || r.Record.Status != checkpoint.StatusCompleted {
+	if err != nil || r.Status != checkpoint.StatusCompleted {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	m, err := checkpoint.LoadManifest(ctx, c.Blobs, r.Record.Manifest)
+	m, err := checkpoint.LoadManifest(ctx, c.Blobs, r.Manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestBaseGivenUpSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, c, checkpoint.ManifestKey(m.Job, m.Checkpoint), data)
-	remove(t, c, r.Record.Manifest)
+	remove(t, c, r.Manifest)
 	c.Kill("w1")
 	c.Worker("w1", 4)
 	if j := c.Await(s, "counts", weir.StatusFailed); j.Failure.Reason != checkpoint.ReasonMetastoreBack {
