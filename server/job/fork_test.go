@@ -63,7 +63,7 @@ func TestForkOutlivesItsSource(t *testing.T) {
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
-	source := stopped(t, c, s, "mine")
+	source := stopped(t, c, s, strings.Replace(many, "'25000'", "'5000'", 1), "mine") // it would run for long
 	var kept []checkpoint.Retained
 	c.Until("the savepoint and two checkpoints are kept", func(ctx context.Context) bool {
 		var err error

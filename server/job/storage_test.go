@@ -43,10 +43,10 @@ func exact(t *testing.T, c *jobtest.Cluster, s *job.Service, name string) weir.J
 	return j
 }
 
-// stopped runs counts for a while and stops it with a savepoint.
-func stopped(t *testing.T, c *jobtest.Cluster, s *job.Service, savepoint string) weir.Job {
+// stopped runs sql as counts for a while and stops it with a savepoint.
+func stopped(t *testing.T, c *jobtest.Cluster, s *job.Service, sql, savepoint string) weir.Job {
 	t.Helper()
-	spec := c.Spec("counts", many, 2)
+	spec := c.Spec("counts", sql, 2)
 	spec.Checkpoint = json.RawMessage(`{"interval":"50ms","num_retained":2}`)
 	if _, err := s.Submit(context.Background(), spec); err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestStorageCheck(t *testing.T) {
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
-	j := stopped(t, c, s, "mine")
+	j := stopped(t, c, s, many, "mine")
 	c.Until("storage holds what is kept and nothing else", func(context.Context) bool {
 		r, err := s.CheckStorage(ctx, job.StorageRequest{Deep: true})
 		kept, rerr := c.Store.Retained(ctx, j.ID)
@@ -214,7 +214,7 @@ func TestAdopt(t *testing.T) {
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
-	j := stopped(t, c, s, "mine")
+	j := stopped(t, c, s, many, "mine")
 	if _, _, err := s.Adopt(ctx, "counts", 0); !errors.Is(err, weir.ErrConflict) {
 		t.Errorf("nothing to adopt: %v", err)
 	}
