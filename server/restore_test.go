@@ -32,8 +32,8 @@ func newSite(t *testing.T) *site {
 	return &site{api: a, t: t, c: c, s: s}
 }
 
-// numbers are 8000 rows, in a second.
-const numbers = `CREATE TABLE numbers (k BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '8000', 'rows-per-second' = '8000',
+// numbers are 8000 rows, in four seconds: time enough to stop on a busy machine.
+const numbers = `CREATE TABLE numbers (k BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '8000', 'rows-per-second' = '2000',
   'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '7999');
 `
 

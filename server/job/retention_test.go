@@ -22,7 +22,7 @@ import (
 // is refused without allow_duplicate_output, only what it had shown after that.
 func TestC22Retention(t *testing.T) {
 	t.Parallel()
-	many := weir.CheckpointID(8)
+	many := weir.CheckpointID(4)
 	rows := 40_000
 	if os.Getenv("WEIR_LONG") != "" {
 		many, rows = 100, 400_000
@@ -45,7 +45,7 @@ func retained(t *testing.T, many weir.CheckpointID, n, back int) {
 	if err := os.Mkdir(out, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	sql := strings.NewReplacer("'number-of-rows' = '40000'", fmt.Sprintf("'number-of-rows' = '%d'", n), "'40000'", "'10000'", "'39999'", fmt.Sprintf("'%d'", n-1)).Replace(copyRows(out))
+	sql := strings.NewReplacer("'number-of-rows' = '40000'", fmt.Sprintf("'number-of-rows' = '%d'", n), "'40000'", "'8000'", "'39999'", fmt.Sprintf("'%d'", n-1)).Replace(copyRows(out))
 	spec := c.Spec("copy", sql, 2)
 	spec.Checkpoint = json.RawMessage(`{"interval":"10ms","num_retained":2}`)
 	if _, err := s.Submit(ctx, spec); err != nil {

@@ -161,7 +161,8 @@ func TestEndsCompleteCommits(t *testing.T) {
 			if err := os.Mkdir(out, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			submit(t, c, s, "copy", strings.Replace(copyRows(out), test.from, test.to, 1))
+			slow := strings.Replace(copyRows(out), "'rows-per-second' = '40000'", "'rows-per-second' = '10000'", 1)
+			submit(t, c, s, "copy", strings.Replace(slow, test.from, test.to, 1))
 			completed(t, c, "copy")
 			s = test.end(t, c, s)
 			if test.status != weir.StatusFinished {
