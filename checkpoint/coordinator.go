@@ -250,10 +250,13 @@ func (c *Coordinator) Pending() []Record {
 // behind ends the attempt; nothing is deleted.
 func (c *Coordinator) behind(id weir.CheckpointID, why string) []Action {
 	c.stopped = true
-	return []Action{FailAttempt{Failure: AttemptFailure{Checkpoint: id, Failure: weir.Failure{
-		Reason:  ReasonMetastoreBack,
-		Message: "the metastore has gone back in time: " + why + "; restore the metastore, or adopt the checkpoint",
-	}}}}
+	return []Action{FailAttempt{Failure: AttemptFailure{Checkpoint: id, Failure: *BehindFailure(why)}}}
+}
+
+// BehindFailure is how a job fails whose metastore has gone back in time; why says what
+// storage knows of it and the metastore does not.
+func BehindFailure(why string) *weir.Failure {
+	return &weir.Failure{Reason: ReasonMetastoreBack, Message: "the metastore has gone back in time: " + why + "; restore the metastore, or adopt the checkpoint"}
 }
 
 // giveUp stops quietly: a newer owner exists.

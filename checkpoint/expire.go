@@ -14,6 +14,10 @@ import (
 // errNobody: the tasks of an expired checkpoint were asked, and nothing came back.
 var errNobody = errors.New("no worker answered how far its tasks are")
 
+// slowAnswer: tasks that are asked how far they are answer within milliseconds, however
+// busy they are.
+const slowAnswer = 500 * time.Millisecond
+
 // expire asks the tasks of a checkpoint that ran out of time how far they are, so that
 // its failure says where and why. Where its trigger did not arrive that is known.
 func (c *Coordinator) expire(now time.Time, p *pending) []Action {
@@ -29,7 +33,11 @@ func (c *Coordinator) progressed(now time.Time, e Progressed) []Action {
 	if p == nil {
 		return nil
 	}
-	return c.abort(now, p, StatusFailed, c.expired(p, e.Tasks, e.Err))
+	f := c.expired(p, e.Tasks, e.Err)
+	if took := now.Sub(p.deadline.Add(-askWithin)); took >= slowAnswer && len(e.Tasks) > 0 {
+		f.Message += fmt.Sprintf("; how far they are the workers said after %v s only: one of them, or NATS, stood still", took.Round(100*time.Millisecond).Seconds())
+	}
+	return c.abort(now, p, StatusFailed, f)
 }
 
 // unreached is the failure of a checkpoint whose trigger did not get to some source; nil
@@ -150,7 +158,7 @@ func (e *expiry) why(t Task) string {
 	}
 	victims := slices.DeleteFunc(slices.Clone(e.late), func(v Task) bool { return !slices.Contains(e.said[v.ID].Missing, t.ID) })
 	if len(victims) == 0 {
-		why := fmt.Sprintf("%v had not begun its snapshot", t)
+		why := e.c.where(t) + " had not begun its snapshot"
 		if p := pressure(s); p != "" {
 			why += ": it " + p + doing
 		}

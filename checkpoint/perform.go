@@ -54,8 +54,10 @@ func (r *Runner) do(ctx context.Context, a Action) Event {
 		return Progressed{ID: a.ID, Tasks: said, Err: err}
 	case Survey:
 		return r.survey(ctx)
-	case Tell:
-		r.tell(ctx, a)
+	case Tell: // it has happened, also where the attempt ends meanwhile
+		tctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ioTimeout)
+		defer cancel()
+		r.tell(tctx, a)
 		return performed{}
 	case DropObjects:
 		r.drop(ctx, a.Keys)

@@ -160,6 +160,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	close(r.stopC)
 	cancel()
 	wg.Wait()
+	if !errors.Is(r.exit, weir.ErrStale) {
+		r.untold(ctx)
+	}
 	if mayLeave(r.exit) {
 		r.leave(ctx)
 	}
@@ -303,6 +306,17 @@ func (r *Runner) ended(record Record) {
 		return
 	}
 	log.Warn("checkpoint ended", "status", record.Status, "dur", took, "err", record.Failure.Message)
+}
+
+// untold writes the lines that the history does not have yet: what they say has happened.
+func (r *Runner) untold(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	for _, a := range r.lanes[storeLane].queue {
+		if t, ok := a.(Tell); ok {
+			r.tell(ctx, t)
+		}
+	}
 }
 
 // leave gives up all that is pending when the attempt's checkpoints end; what they wrote

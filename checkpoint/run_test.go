@@ -144,6 +144,37 @@ func TestRunEndAbortsPending(t *testing.T) {
 	})
 }
 
+// TestRunTellsAll: what the history has not been told when the attempt ends, it is told then.
+func TestRunTellsAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, false, checkpoint.Options{})
+		onEvent, goC := r.cfg.OnEvent, make(chan struct{})
+		r.cfg.OnEvent = func(ctx context.Context, e weir.Event) {
+			<-goC // a slow metastore
+			if ctx.Err() == nil {
+				onEvent(ctx, e)
+			}
+		}
+		r.start()
+		id, _, err := r.runner.Savepoint(t.Context(), "one", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.runner.Wait(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		r.cancel()
+		synctest.Wait()
+		close(goC)
+		if err := <-r.endC; err != nil {
+			t.Fatal(err)
+		}
+		r.want("events", r.mu.events, []string{"savepoint: savepoint one completed as checkpoint 1"})
+	})
+}
+
 // TestRunConcurrent: checkpoints and a savepoint under way at a time; the newest, complete
 // first, supersedes the older one. The attempt's end gives up all that is pending.
 func TestRunConcurrent(t *testing.T) {

@@ -28,6 +28,10 @@ func (s *Store) Adopt(ctx context.Context, job weir.JobID, a checkpoint.Adoption
 		if err := adoptRow(ctx, tx, j, a.Record); err != nil {
 			return err
 		}
+		// What an earlier one had still to commit, this one holds too, or was committed before it.
+		if _, err := tx.ExecContext(ctx, `UPDATE checkpoints SET commits_open = $1 WHERE job = $2 AND id < $3 AND commits_open`, false, j.ID, a.Record.ID); err != nil {
+			return err
+		}
 		attempt, err := adoptAttempt(ctx, tx, j, a.Attempt)
 		if err != nil {
 			return err

@@ -386,7 +386,7 @@ func explain(err error) error {
 	case errors.Is(err, syscall.EDQUOT):
 		hint = "the quota is used up; make room, or raise it"
 	case errors.Is(err, syscall.EROFS):
-		hint = "the file system is mounted read-only"
+		hint = "the file system is mounted read-only; mount it writable, or name another folder"
 	case errors.Is(err, fs.ErrPermission):
 		hint = fmt.Sprintf("user %d may not write there; change the folder's owner or mode", os.Geteuid())
 	default:

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"weir"
@@ -21,6 +22,25 @@ func (s *Service) Adoptable(ctx context.Context, idOrName string) (weir.Job, []c
 	}
 	list, err := s.candidates(ctx, j, found)
 	return j, list, err
+}
+
+// behind says what storage holds of a job that the metastore cannot know; empty: nothing,
+// or storage does not answer.
+func (s *Service) behind(ctx context.Context, id weir.JobID) string {
+	found, err := checkpoint.Find(ctx, s.deps.Blobs, id)
+	if err != nil {
+		return ""
+	}
+	j, err := s.Get(ctx, string(id)) // after the search: ids are given out before objects are written
+	if err != nil {
+		return ""
+	}
+	return found.Behind(j.LastCheckpoint, j.Attempt)
+}
+
+// gone: a snapshot's bytes are not there any more, or damaged; asking again does not help.
+func gone(err error) bool {
+	return errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrInvalid)
 }
 
 // candidates adds to what storage holds whether it fits the job's query.

@@ -36,32 +36,19 @@ func (d *driver) load(ctx context.Context, j weir.Job) event {
 	ready := evLoaded{Need: slotsNeeded(d.graph, j.Parallelism), Tasks: len(checkpoint.TasksOf(d.graph, j.Parallelism))}
 	r, err := d.readBase(ctx, j)
 	if err != nil {
-		lost := errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrInvalid)
-		if lost {
-			if f := d.behind(ctx, j); f != nil {
-				return evLoaded{Failure: f}
-			}
+		f := &weir.Failure{Reason: "restore", Message: fmt.Sprintf("checkpoint %d of job %s cannot be restored: %v", j.Base.Checkpoint, j.Base.Job, err)}
+		if !gone(err) {
+			return evLoaded{Failure: f, Restart: true}
 		}
-		return evLoaded{Failure: &weir.Failure{Reason: "restore", Message: fmt.Sprintf("checkpoint %d of job %s cannot be restored: %v", j.Base.Checkpoint, j.Base.Job, err)}, Restart: !lost}
+		if why := d.s.behind(ctx, j.ID); why != "" {
+			f = checkpoint.BehindFailure(fmt.Sprintf("checkpoint %d, which it says to start from, is not whole any more, and %s", j.Base.Checkpoint, why))
+		}
+		return evLoaded{Failure: f}
 	}
 	d.mu.Lock()
 	d.mu.restore = r
 	d.mu.Unlock()
 	return ready
-}
-
-// behind says that a base is not whole because the metastore has gone back in time: it
-// was given up since. nil: that is not why, as far as storage tells.
-func (d *driver) behind(ctx context.Context, j weir.Job) *weir.Failure {
-	found, err := checkpoint.Find(ctx, d.s.deps.Blobs, j.ID)
-	if err != nil {
-		return nil
-	}
-	why := found.Behind(j.LastCheckpoint, j.Attempt)
-	if why == "" {
-		return nil
-	}
-	return &weir.Failure{Reason: checkpoint.ReasonMetastoreBack, Message: (&checkpoint.BehindError{Job: j.ID, Why: why}).Error()}
 }
 
 func (d *driver) readBase(ctx context.Context, j weir.Job) (*restore, error) {

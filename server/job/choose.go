@@ -94,9 +94,13 @@ func (s *Service) open(ctx context.Context, c choice) (choice, error) {
 	if err == nil {
 		err = m.CheckObjects(ctx, s.deps.Blobs)
 	}
-	if errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrInvalid) {
+	if gone(err) {
 		// Not weir.ErrNotFound: the snapshot that was asked for is known, its bytes are gone.
-		return choice{}, fmt.Errorf("%w: checkpoint %d of job %s cannot be restored: %s", weir.ErrConflict, c.Ref.Checkpoint, c.Ref.Job, err.Error())
+		why := err.Error()
+		if newer := s.behind(ctx, c.Ref.Job); newer != "" {
+			why += "; " + checkpoint.BehindFailure(newer).Message
+		}
+		return choice{}, fmt.Errorf("%w: checkpoint %d of job %s cannot be restored: %s", weir.ErrConflict, c.Ref.Checkpoint, c.Ref.Job, why)
 	}
 	c.Manifest = m
 	return c, err

@@ -46,9 +46,10 @@ type collector struct {
 
 // A trouble is a job whose clean-up failed.
 type trouble struct {
-	wait  time.Duration
-	until time.Time
-	told  bool
+	wait   time.Duration
+	until  time.Time
+	told   bool
+	behind bool // storage knew more than the metastore
 }
 
 func newCollector(deps Deps, opts Options) *collector {
@@ -92,6 +93,7 @@ func (c *collector) run(ctx context.Context) {
 			return
 		case <-c.wakeC:
 			due = c.take()
+			c.forgive(due)
 		case <-retry.C:
 		case <-look.C:
 			due = c.look(ctx)
@@ -103,6 +105,16 @@ func (c *collector) run(ctx context.Context) {
 			}
 		}
 		retry.Reset(c.next())
+	}
+}
+
+// forgive tries jobs again at once of which storage knew more than the metastore: since
+// something was done for them, a checkpoint may have been adopted.
+func (c *collector) forgive(jobs []weir.JobID) {
+	for _, job := range jobs {
+		if t := c.troubles[job]; t != nil && t.behind {
+			t.until = c.now()
+		}
 	}
 }
 
@@ -176,10 +188,11 @@ func (c *collector) fails(ctx context.Context, job weir.JobID, err error) {
 	t.wait = min(max(2*t.wait, collectAgain), collectRarely)
 	message := fmt.Sprintf("objects that were given up are not deleted yet: %v; tried again until it succeeds", err)
 	var behind *checkpoint.BehindError
+	t.behind = errors.As(err, &behind)
 	switch {
 	case errors.Is(err, weir.ErrStale): // the next attempt has just begun
 		t.wait = collectAgain
-	case errors.As(err, &behind):
+	case t.behind:
 		t.wait, message = collectRarely, behind.Error()
 	}
 	t.until = c.now().Add(t.wait)

@@ -26,7 +26,10 @@ func (d *driver) completeCommits(ctx context.Context, fence weir.Fence) string {
 	}
 	what := fmt.Sprintf("output of checkpoint %d is not visible yet", open[0].ID)
 	m, err := d.s.manifest(ctx, weir.SnapshotRef{Job: d.id, Checkpoint: open[0].ID})
-	if err != nil {
+	switch {
+	case gone(err) && d.s.behind(ctx, d.id) != "":
+		return "" // what the metastore forgot has committed it, or will once it is adopted
+	case err != nil:
 		return fmt.Sprintf("%s: %v", what, err)
 	}
 	if lists := m.OpenSegments(); lists != nil {

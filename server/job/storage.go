@@ -72,9 +72,9 @@ func (s *Service) jobsToCheck(ctx context.Context, req StorageRequest, report *S
 	}
 	ids = slices.Clone(known)
 	err = s.deps.Blobs.List(ctx, "", func(key string, size int64) bool {
-		first, _, _ := strings.Cut(key, "/")
+		first, _, below := strings.Cut(key, "/")
 		switch id := weir.JobID(first); {
-		case !id.Valid():
+		case !id.Valid(), !below:
 			report.Objects, report.Bytes = report.Objects+1, report.Bytes+size
 			report.Findings = append(report.Findings, checkpoint.Finding{Fault: checkpoint.FaultForeign, Key: key, Bytes: size, Problem: "it is no object of Weir: it is left alone"})
 		case len(ids) == 0 || ids[len(ids)-1] != id:

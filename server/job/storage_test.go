@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 
 	"weir"
 	"weir/checkpoint"
+	"weir/exec/deploy"
 	"weir/server/job"
 	"weir/server/job/jobtest"
 )
@@ -315,4 +318,85 @@ func TestBaseGivenUpSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	manyFinished(t, c, s)
+}
+
+// goneBack takes the manifest of a job's base away and puts one of a forgotten history there,
+// as if the metastore had been restored from a backup so old that retention has deleted
+// since what it says to start from.
+func goneBack(t *testing.T, c *jobtest.Cluster, j weir.Job) weir.CheckpointID {
+	t.Helper()
+	key := checkpoint.ManifestKey(j.ID, j.Base.Checkpoint)
+	m, err := checkpoint.LoadManifest(context.Background(), c.Blobs, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Checkpoint, m.Attempt = j.LastCheckpoint+1000, weir.AttemptID{Number: j.Attempt.Number + 3, Tag: "0badcafe"}
+	m.Type, m.Savepoint = checkpoint.TypeCheckpoint, ""
+	data, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, c, checkpoint.ManifestKey(j.ID, m.Checkpoint), data)
+	remove(t, c, key)
+	return m.Checkpoint
+}
+
+// A backup is mostly older than the checkpoints that are kept: that its base is not in
+// storage is no fault of storage, and its open commits are no reason to wait for ever.
+func TestAdoptLostBase(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	lost := func(kind string) bool { return kind == deploy.KindCommit || kind == deploy.KindCommitOnly }
+	c.Lose.Store(&lost)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	out := filepath.Join(c.Dir, "out")
+	if err := os.Mkdir(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	submit(t, c, s, "copy", copyRows(out))
+	completed(t, c, "copy")
+	c.Kill("s1")
+	j, err := c.Store.Job(ctx, "copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := goneBack(t, c, j)
+	s = c.Server("s2")
+	j = c.Await(s, "copy", weir.StatusFailed)
+	if j.Failure.Reason != checkpoint.ReasonMetastoreBack {
+		t.Fatalf("failed because of %+v", j.Failure)
+	}
+	if _, err := s.Start(ctx, "copy", job.StartRequest{}); !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), "adopt") {
+		t.Errorf("start from a base that is gone: %v", err)
+	}
+	c.Until("clean-up is held up", func(ctx context.Context) bool { return told(ctx, c, j.ID, "until a checkpoint was adopted") })
+	c.Lose.Store(nil)
+	if j, _, err = s.Adopt(ctx, "copy", 0); err != nil || j.Base.Checkpoint != newest {
+		t.Fatalf("adopted %+v, %v", j.Base, err)
+	}
+	if _, err := s.Start(ctx, "copy", job.StartRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(s, "copy", weir.StatusFinished)
+	got := lines(t, out)
+	for line, n := range got {
+		if n != 1 {
+			t.Fatalf("%d times %s", n, line)
+		}
+	}
+	if len(got) != 40000 {
+		t.Errorf("%d rows, want 40000", len(got))
+	}
+	c.Until("clean-up goes on", func(ctx context.Context) bool {
+		kept, err := c.Store.Retained(ctx, j.ID)
+		return err == nil && len(kept) <= 4
+	})
+}
+
+// told: the job's history has a line with these words.
+func told(ctx context.Context, c *jobtest.Cluster, id weir.JobID, words string) bool {
+	events, err := c.Store.Events(ctx, id, 0, 1000)
+	return err == nil && slices.ContainsFunc(events, func(e weir.Event) bool { return strings.Contains(e.Message, words) })
 }
