@@ -164,7 +164,6 @@ func TestRunTellsAll(t *testing.T) {
 		if _, err := r.runner.Wait(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait()
 		r.cancel()
 		synctest.Wait()
 		close(goC)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/minio/minio-go/v7"
 )
@@ -122,6 +123,8 @@ func (s *S3) explainNetwork(e *s3Error, err error) {
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		e.retry = false
 		e.hint = "the endpoint speaks http: write endpoint=http://…"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		e.hint = "nothing listens there; start the store, or check endpoint="
 	case strings.Contains(err.Error(), "Connection closed by foreign host"):
 		err = errors.New("the connection was closed before an answer came")
 	}
