@@ -45,6 +45,7 @@ test: deps build killpoints ## every test: Go with the race detector, web, end t
 .PHONY: test-long
 test-long: deps build killpoints ## longer runs of the simulations, models and fuzzers
 	WEIR_LONG=1 $(GO) test -race -timeout 60m ./...
+	$(MAKE) planted
 	WEIR_LONG=1 $(GO) test -count=1 -timeout 30m -tags e2e ./e2e
 
 N    ?= 20000
@@ -59,6 +60,10 @@ MINUTES ?= 60
 .PHONY: sim
 sim: ## simulated jobs under faults, one for each seed: make sim N=200000 SEED=1; an hour at most
 	$(GO) test ./checkpoint/sim -run TestSeeds -count=1 -timeout 120m -v -seeds $(N) -first $(SEED) -minutes $(MINUTES)
+
+.PHONY: planted
+planted: ## known faults planted one by one: the simulation finds each, and says after how many seeds
+	$(GO) test -tags planted ./checkpoint/sim -run TestPlanted -count=1 -timeout 60m -v
 
 .PHONY: model
 model: ## check the model of the checkpoint protocol with spin, and that it finds planted faults

@@ -149,13 +149,12 @@ func (m *metastore) setStatus(f weir.Fence, to weir.Status, reason string) error
 }
 
 // startFrom makes a job that has ended run again, from a snapshot that is kept.
-func (m *metastore) startFrom(j *jobRow, base weir.SnapshotRef, parallelism int) bool {
+func (m *metastore) startFrom(j *jobRow, base weir.SnapshotRef, parallelism int) {
 	if !base.IsZero() && !m.kept(base) {
-		return false
+		return
 	}
 	j.desired, j.parallelism, j.base = weir.DesiredRunning, parallelism, base
 	m.w.truth.starts(j)
-	return true
 }
 
 // kept reports whether a snapshot is complete and not given up.

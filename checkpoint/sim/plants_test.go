@@ -49,10 +49,9 @@ func plants() []plant {
 			old: "\tif _, ok := p.acks[a.Task]; ok || p.phase > asking {\n\t\treturn AckDuplicate\n\t}\n",
 			new: "\tif p.phase > asking {\n\t\treturn AckDuplicate\n\t}\n\tif _, ok := p.acks[a.Task]; ok {\n\t\tfor _, t := range tasks {\n\t\t\tif _, ok := p.acks[t.ID]; !ok {\n\t\t\t\tp.acks[t.ID] = a\n\t\t\t\treturn AckAccepted\n\t\t\t}\n\t\t}\n\t}\n",
 		},
-		{ // objects go after the row says that they may
-			name: "deletion before the decision", file: "checkpoint/decide.go",
-			old: "\treturn []Action{WriteAbort{Record: p.record}}\n}\n\nfunc (c *Coordinator) abortDone",
-			new: "\treturn []Action{DropObjects{ID: p.record.ID}, WriteAbort{Record: p.record}}\n}\n\nfunc (c *Coordinator) abortDone",
+		{ // what is pending may complete yet
+			name: "deletion before the decision", file: "checkpoint/sim/metastore.go",
+			old: "(r.Discarded || r.Status == checkpoint.StatusFailed ||", new: "(r.Discarded || r.Status == checkpoint.StatusPending || r.Status == checkpoint.StatusFailed ||",
 		},
 		{ // I10: earlier segments become visible first
 			name: "commit of N+1 before N", file: "checkpoint/commit.go",
