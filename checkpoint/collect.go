@@ -138,6 +138,10 @@ func (c *Collector) round(ctx context.Context, job weir.JobID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	// A metastore that went back since the round began keeps less than it did.
+	if s, err = c.subject(ctx, job); err != nil {
+		return false, err
+	}
 	done, err := c.clear(ctx, job, s, given, holds)
 	// A deleted job is done with once nothing of it is kept but savepoints.
 	done.Job = done.Job && !slices.ContainsFunc(retained, func(r Retained) bool { return r.Type == TypeCheckpoint })

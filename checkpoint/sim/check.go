@@ -331,7 +331,8 @@ func (m *metastore) goBack(pick int) {
 	t.wiped = true
 	for id, old := range backup {
 		for _, r := range m.retained(id) {
-			if known, ok := old.rows[r.ID]; !ok || known.Status != checkpoint.StatusCompleted {
+			// One that it remembers as pending looks like one whose server died before the decision.
+			if _, ok := old.rows[r.ID]; !ok {
 				t.forget(weir.SnapshotRef{Job: id, Checkpoint: r.ID})
 				t.unknown[id] = max(t.unknown[id], r.ID)
 			}

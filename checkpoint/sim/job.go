@@ -119,7 +119,7 @@ func (w *world) drive(t *thread, id weir.JobID, term int64) {
 // insist repeats a write until it is written or stale: then the row is looked at again.
 func insist(t *thread, write func() error) {
 	for {
-		if err := write(); err == nil || errors.Is(err, weir.ErrStale) {
+		if err := write(); err == nil || errors.Is(err, weir.ErrStale) || errors.Is(err, weir.ErrConflict) {
 			return
 		}
 		t.sleep(t.p.w.upTo(time.Second))

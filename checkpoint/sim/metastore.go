@@ -115,8 +115,8 @@ func (m *metastore) setStatus(f weir.Fence, to weir.Status, reason string) error
 	if err != nil {
 		return err
 	}
-	if to.Terminal() && j.status == to {
-		return nil // said again, by one who did not hear the answer
+	if j.status.Terminal() {
+		return weir.ErrConflict // said again, by one who did not hear the answer
 	}
 	j.status, j.failure = to, reason
 	if to == weir.StatusFinished {

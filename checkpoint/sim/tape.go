@@ -38,10 +38,22 @@ var kinds = []struct {
 	name   string
 	weight int
 }{
-	{"kill-worker", 6}, {"kill-server", 5}, {"sleep-worker", 4}, {"sleep-server", 4},
-	{"checkpoint", 6}, {"savepoint", 5}, {"cancel-checkpoint", 2}, {"delete-savepoint", 2},
-	{"stop", 3}, {"cancel", 2}, {"rescale", 2}, {"rollback", 2}, {"fork", 2},
-	{"metastore-away", 2}, {"storage-away", 2}, {"metastore-back", 1},
+	{"kill-worker", 6},
+	{"kill-server", 5},
+	{"sleep-worker", 4},
+	{"sleep-server", 4},
+	{"checkpoint", 6},
+	{"savepoint", 5},
+	{"cancel-checkpoint", 2},
+	{"delete-savepoint", 2},
+	{"stop", 3},
+	{"cancel", 2},
+	{"rescale", 2},
+	{"rollback", 2},
+	{"fork", 2},
+	{"metastore-away", 2},
+	{"storage-away", 2},
+	{"metastore-back", 1},
 }
 
 // A tape says what goes wrong in a run. One that records draws it from the seed; one

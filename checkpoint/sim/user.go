@@ -153,7 +153,9 @@ func (w *world) mind() {
 			w.adopt(row)
 		default:
 			w.meta.startFrom(row, row.base, 1+w.rng.IntN(3))
-			row.status = weir.StatusRestarting
+			if row.status == weir.StatusFailed {
+				row.status = weir.StatusRestarting // what tells a job that failed from one that is to start again
+			}
 		}
 	}
 	if !w.over() {
