@@ -206,7 +206,9 @@ type Savepoint struct {
 // another error may have done its work or not: the coordinator asks Checkpoint.
 type Store interface {
 	// BeginCheckpoint gives out the job's next id, inserts r with it as pending and
-	// returns the id (I1). A savepoint's name already taken is weir.ErrConflict.
+	// returns the id (I1). A savepoint's name already taken is weir.ErrConflict. r.ID is
+	// the newest id that the caller knows: a store that does not know it has gone back in
+	// time, inserts nothing, and answers weir.ErrNotFound.
 	BeginCheckpoint(ctx context.Context, fence weir.Fence, r Record) (weir.CheckpointID, error)
 	// CompleteCheckpoint is the decision moment (I8): r.ID becomes completed with r's
 	// sizes, manifest, acks and CommitsOpen, and, when base is set, the job's base. Doing it

@@ -50,8 +50,8 @@ func (c *Coordinator) commitHead(now time.Time) []Action {
 }
 
 func (c *Coordinator) notified(now time.Time, e Notified) []Action {
-	if e.Err == nil || len(c.commits) == 0 || c.commits[0].id != e.ID {
-		return nil
+	if e.Err == nil || len(c.commits) == 0 || c.commits[0].id != e.ID || c.commits[0].closing {
+		return nil // it reached them after all, if they have confirmed
 	}
 	c.commits[0].retryAt = now.Add(backoff)
 	return nil

@@ -296,6 +296,9 @@ func showWhere(f *weir.Failure) string {
 func showAction(a Action) string {
 	switch a := a.(type) {
 	case Begin:
+		if a.After > 0 {
+			return fmt.Sprintf("begin %s above %d", showKind(a.Record), a.After)
+		}
 		return "begin " + showKind(a.Record)
 	case SendTrigger:
 		return fmt.Sprintf("trigger cp=%d base=%d to %v", a.Trigger.Checkpoint, a.Trigger.Base, a.Targets) + others(a.Trigger)

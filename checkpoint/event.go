@@ -136,8 +136,11 @@ type (
 	// Survey looks for what the metastore does not know; nothing begins before it has
 	// answered.
 	Survey struct{}
-	// Begin inserts the row of a new checkpoint; its id comes back.
-	Begin struct{ Record Record }
+	// Begin inserts the row of a new checkpoint; its id, above After, comes back.
+	Begin struct {
+		Record Record
+		After  weir.CheckpointID
+	}
 	// SendTrigger tells the source tasks to begin a checkpoint.
 	SendTrigger struct {
 		Trigger Trigger

@@ -75,6 +75,7 @@ func (r *Runner) record(ctx context.Context, a Action) Event {
 	switch a := a.(type) {
 	case Begin:
 		killpoint.Here("before-begin")
+		a.Record.ID = a.After
 		id, err := store.BeginCheckpoint(ctx, fence, a.Record)
 		killpoint.Here("after-begin")
 		return Begun{ID: id, Err: err}

@@ -156,7 +156,7 @@ func (c *Coordinator) next(now time.Time) []Action {
 		c.queue[i].waited = true
 	}
 	p.record, c.opening = r, p
-	return []Action{Begin{Record: r}}
+	return []Action{Begin{Record: r, After: c.lastID}}
 }
 
 // take removes the i-th request; all that wait for a checkpoint share one.
@@ -203,6 +203,9 @@ func (c *Coordinator) begun(now time.Time, e Begun) []Action {
 		acts = append(acts, a)
 	}
 	p.requests = nil
+	if errors.Is(e.Err, weir.ErrNotFound) {
+		return append(acts, c.behind(c.lastID, fmt.Sprintf("it does not know checkpoint %d", c.lastID))...)
+	}
 	if e.Err != nil {
 		if p.record.Savepoint != "" && (errors.Is(e.Err, weir.ErrConflict) || errors.Is(e.Err, weir.ErrInvalid)) {
 			return acts // the request's own fault; nothing was inserted

@@ -55,10 +55,14 @@ func acksText(acks []checkpoint.Ack) (text, error) {
 
 // BeginCheckpoint gives out the job's next id, inserts r with it as pending and
 // returns the id (I1). A savepoint's name already taken is weir.ErrConflict; the name
-// of one that failed or was aborted is free.
+// of one that failed or was aborted is free. A job whose row does not know id r.ID yet
+// has gone back in time: nothing is inserted, and the error is weir.ErrNotFound.
 func (s *Store) BeginCheckpoint(ctx context.Context, fence weir.Fence, r checkpoint.Record) (weir.CheckpointID, error) {
 	var id weir.CheckpointID
 	err := s.decide(ctx, "begin checkpoint", fence, func(ctx context.Context, tx *sql.Tx, j weir.Job) error {
+		if j.LastCheckpoint < r.ID {
+			return fmt.Errorf("%w: checkpoint %d of job %s, whose last id is %d", weir.ErrNotFound, r.ID, j.ID, j.LastCheckpoint)
+		}
 		err := tx.QueryRowContext(ctx, `UPDATE jobs SET last_checkpoint = last_checkpoint + 1 WHERE id = $1 RETURNING last_checkpoint`, j.ID).Scan(&id)
 		if err != nil {
 			return err

@@ -169,6 +169,9 @@ func (s *Store) BeginCheckpoint(ctx context.Context, fence weir.Fence, r checkpo
 				return fmt.Errorf("savepoint %s exists: %w", r.Savepoint, weir.ErrConflict)
 			}
 		}
+		if s.mu.last < r.ID {
+			return fmt.Errorf("checkpoint %d: %w", r.ID, weir.ErrNotFound)
+		}
 		s.mu.last++
 		r.ID, r.Status = s.mu.last, checkpoint.StatusPending
 		s.mu.rows[r.ID], s.mu.reuses[r.ID] = r, s.mu.base

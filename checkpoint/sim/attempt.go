@@ -246,6 +246,7 @@ func (a *attempt) write(t *thread, act checkpoint.Action) checkpoint.Event {
 	ctx, c := context.Background(), conn{t}
 	switch act := act.(type) {
 	case checkpoint.Begin:
+		act.Record.ID = act.After
 		id, err := c.BeginCheckpoint(ctx, a.fence, act.Record)
 		a.begun = max(a.begun, id)
 		if err == nil {

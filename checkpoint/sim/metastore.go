@@ -242,6 +242,9 @@ func (c conn) fenced(point string, f weir.Fence, work func(m *metastore, j *jobR
 // BeginCheckpoint implements checkpoint.Store.
 func (c conn) BeginCheckpoint(_ context.Context, f weir.Fence, r checkpoint.Record) (id weir.CheckpointID, err error) {
 	err = c.fenced("begin", f, func(m *metastore, j *jobRow) error {
+		if j.last < r.ID {
+			return weir.ErrNotFound
+		}
 		j.last++
 		id = j.last
 		r.Job, r.ID, r.Attempt, r.Status = f.Job, id, f.Attempt, checkpoint.StatusPending

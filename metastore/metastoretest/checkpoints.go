@@ -27,6 +27,8 @@ func checkpointIDs(t *testing.T, s suite) {
 	id, err := s.BeginCheckpoint(t.Context(), f, checkpoint.Record{Type: checkpoint.TypeCheckpoint})
 	ok(t, err)
 	equal(t, id, 3)
+	_, err = s.BeginCheckpoint(t.Context(), f, checkpoint.Record{Type: checkpoint.TypeCheckpoint, ID: 4})
+	fails(t, err, weir.ErrNotFound) // it has gone back behind 4
 	_, err = s.AbortCheckpoint(t.Context(), f, checkpoint.Record{ID: id, Status: checkpoint.StatusFailed})
 	ok(t, err)
 	ok(t, s.SetStatus(t.Context(), f, weir.StatusStopping, nil))
