@@ -143,6 +143,8 @@ func (m *model) complete(t *rapid.T) {
 		expect(t, err, weir.ErrStale)
 	case !known:
 		expect(t, err, weir.ErrNotFound)
+	case status == checkpoint.StatusPending && cp <= m.job.Base.Checkpoint: // a base never moves back
+		expect(t, err, weir.ErrConflict)
 	case status == checkpoint.StatusPending:
 		expect(t, err, nil)
 		m.status[cp], m.job.Base = checkpoint.StatusCompleted, weir.SnapshotRef{Job: m.job.ID, Checkpoint: cp}
