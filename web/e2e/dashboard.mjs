@@ -78,7 +78,7 @@ await step("a savepoint is taken by its button", async () => {
 
 await step("the history is filtered, a checkpoint opens to its waterfall, and the URL holds both", async () => {
   await page.getByRole("tab", { name: "Checkpoints" }).click();
-  await text("savepoint before-stop").waitFor();
+  await page.getByRole("cell", { name: "savepoint before-stop" }).waitFor();
   await text("A failure now would throw it back").waitFor();
   await page.getByLabel("Type", { exact: true }).selectOption("savepoint");
   const rows = page.getByRole("table", { name: "Checkpoints" }).locator("tr[data-row]");
