@@ -37,7 +37,7 @@ deps: ## install what the tests need from Debian's packages, and build the S3 se
 
 .PHONY: test
 test: deps build killpoints ## every test: Go with the race detector, web, end to end in a headless browser
-	$(GO) test -race -timeout 10m ./...
+	$(GO) test -race -parallel 6 -timeout 10m ./...
 	$(GO) test -count=1 -timeout 5m ./checkpoint/sim -run TestSeeds -v -seeds 2000
 	cd web && npm test --silent
 	$(GO) test -count=1 -timeout 5m -tags e2e ./e2e
