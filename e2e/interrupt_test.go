@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,6 +84,12 @@ func interrupt(t *testing.T, a api, name string, args ...string) string {
 		a.do("GET", "/v1/jobs?name="+name, nil, &list)
 		return len(list.Jobs) == 1 && (list.Jobs[0].RowsIn > 0 || name == "wide" && list.Jobs[0].Status == "SCHEDULING")
 	})
+	if name == "changes" {
+		until(t, 20*time.Second, "a change of each behavior is printed", func() bool {
+			printed := p.log.String()
+			return !slices.ContainsFunc([]string{"pv", "buy", "fav", "cart"}, func(b string) bool { return !strings.Contains(printed, `"`+b+`"`) })
+		})
+	}
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
