@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -127,10 +128,21 @@ func (t *truth) starts(j *jobRow) {
 			t.promised[j.id][s.ID] = true
 		}
 	}
-	if was := t.lineage[j.id]; was != nil && !slices.Equal(was, at) {
+	if was := t.lineage[j.id]; was != nil && (!slices.Equal(was, at) || t.behindOutput(j)) {
 		t.again[j.id] = true
 	}
 	t.lineage[j.id] = at
+}
+
+// behindOutput reports whether a job starts from a snapshot older than what it has made
+// visible: its user allowed that rows come again.
+func (t *truth) behindOutput(j *jobRow) bool {
+	for ref := range t.commits {
+		if ref.Job == j.id && ref.Checkpoint > j.base.Checkpoint {
+			return true
+		}
+	}
+	return false
 }
 
 // begun: an id is given out.
@@ -329,6 +341,9 @@ func (m *metastore) goBack(pick int) {
 		}
 	}
 	t.wiped = true
+	for _, p := range m.w.servers[:len(m.w.servers)-1] {
+		p.kill() // whoever restores a backup sees to it that no older server is left, whose fence it would know again
+	}
 	for id, old := range backup {
 		for _, r := range m.retained(id) {
 			// One that it remembers as pending looks like one whose server died before the decision.
@@ -410,7 +425,8 @@ func (w *world) adopt(j *jobRow) {
 			j.rows[id] = r
 		}
 	}
-	j.attempt.Number, j.last = number, max(last, t.given[j.id])
+	j.attempt = weir.AttemptID{Number: number + 1, Tag: fmt.Sprintf("%08x", w.rng.Uint32())} // whoever owned the job is stale
+	j.last = max(last, t.given[j.id])
 	j.status, j.desired, j.failure, j.base = weir.StatusRestarting, weir.DesiredRunning, "", weir.SnapshotRef{}
 	if newest != nil {
 		j.base = weir.SnapshotRef{Job: j.id, Checkpoint: newest.Checkpoint}
