@@ -57,9 +57,10 @@ type Coordinator struct {
 	ended      map[weir.TaskID]bool
 	due        time.Time // of the next periodic checkpoint; zero: none
 	pauseUntil time.Time
-	holdUntil  time.Time      // nothing begins before
-	failed     int            // consecutive failures
-	failure    AttemptFailure // the first of them
+	holdUntil  time.Time         // nothing begins before
+	failed     int               // consecutive failures
+	failure    AttemptFailure    // the first of them
+	succeeded  weir.CheckpointID // newest that completed
 	commits    []*openCommit
 	ending     *Ending
 	finished   bool // Finish was given

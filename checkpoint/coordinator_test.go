@@ -115,6 +115,13 @@ func (s *script) events(t *testing.T, d *datadriven.TestData) []Event {
 	case "begun":
 		return []Event{Begun{ID: id, Err: err}}
 	case "triggered":
+		if missed := taskArgs(t, d); len(missed) > 0 {
+			why := Undelivered{}
+			for _, task := range missed {
+				why[task] = err
+			}
+			err = fmt.Errorf("trigger: %w", why)
+		}
 		return []Event{Triggered{ID: id, Err: err}}
 	case "manifest":
 		return []Event{ManifestWritten{ID: id, Err: err}}

@@ -198,7 +198,7 @@ func (c *Coordinator) read(now time.Time, e Read) []Action {
 func (c *Coordinator) complete(now time.Time, p *pending) []Action {
 	c.remove(p)
 	p.record.Status = StatusCompleted
-	c.failed, c.failure = 0, AttemptFailure{}
+	c.failed, c.failure, c.succeeded = 0, AttemptFailure{}, max(c.succeeded, p.record.ID)
 	if p.record.Type == TypeCheckpoint {
 		c.pauseUntil = now.Add(c.opts.MinPause)
 	}
@@ -317,8 +317,12 @@ func ended(p *pending) string {
 	return fmt.Sprintf("%s %s%s", p.name(), p.record.Status, why)
 }
 
-// count counts a failure; the attempt fails with the first of too many in a row.
+// count counts a failure; the attempt fails with the first of too many in a row. One that
+// was recorded only after a newer one had completed is not in the row that begins there.
 func (c *Coordinator) count(p *pending) []Action {
+	if p.record.ID < c.succeeded {
+		return nil
+	}
 	f := AttemptFailure{Checkpoint: p.record.ID}
 	if p.record.Failure != nil {
 		f.Failure = *p.record.Failure

@@ -87,7 +87,8 @@
 // savepoints aside, and periodic checkpoints then do not overlap any other. They also wait
 // while eight decided ones have commits open, and while a trigger cannot be delivered.
 //
-// tolerable_failures counts consecutive failed checkpoints; the attempt's failure names the
+// tolerable_failures counts consecutive failed checkpoints: those newer than the last one
+// that completed, be it a savepoint; the attempt's failure names the
 // first of them. What was canceled, superseded or ended with its attempt does not count, nor
 // does a savepoint: a stop with savepoint that fails leaves the job running. The last
 // checkpoint, failed and tolerated, is taken again after a second. ReasonDocs is the closed
@@ -121,8 +122,9 @@
 //
 // # Goroutines
 //
-// Runner.Run has one that owns the machine and one per lane: metastore and manifests,
-// tasks, questions to tasks, storage. They end with Run. A Collector's round deletes
+// Runner.Run has one that owns the machine and one per lane: metastore, manifests, tasks,
+// storage; and for questions to tasks as many as checkpoints may expire at a time. They
+// end with Run. A Collector's round deletes
 // several objects at a time and waits for them.
 //
 // # Failures

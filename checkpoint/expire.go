@@ -41,15 +41,27 @@ func (c *Coordinator) progressed(now time.Time, e Progressed) []Action {
 }
 
 // unreached is the failure of a checkpoint whose trigger did not get to some source; nil
-// where it did.
+// where it did, as far as is known.
 func (c *Coordinator) unreached(p *pending) *weir.Failure {
-	late := p.missing(c.tasks)
-	i := slices.IndexFunc(late, func(t Task) bool { return t.Source })
-	if p.undelivered == nil || i < 0 {
+	if p.undelivered == nil {
 		return nil
 	}
-	f := c.failureAt(ReasonTrigger, late[i], "")
-	f.Message = fmt.Sprintf("expired after %v s: the trigger could not be delivered to %s: %v", c.opts.Timeout.Seconds(), c.where(late[i]), p.undelivered)
+	var why Undelivered
+	named := errors.As(p.undelivered, &why)
+	late := slices.DeleteFunc(p.missing(c.tasks), func(t Task) bool { return !t.Source || named && why[t.ID] == nil })
+	if len(late) == 0 {
+		return nil
+	}
+	cause := p.undelivered
+	if named {
+		cause = why[late[0].ID]
+	}
+	more := ""
+	if n := len(late) - 1; named && n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	f := c.failureAt(ReasonTrigger, late[0], "")
+	f.Message = fmt.Sprintf("expired after %v s: the trigger could not be delivered to %s%s: %v", c.opts.Timeout.Seconds(), c.where(late[0]), more, cause)
 	return f
 }
 
@@ -112,7 +124,10 @@ func (e *expiry) names() string {
 	return list
 }
 
-// explain names the root of the delay, and why it is late. A root is a late task that
+// namedRoots of a delay are told of, each with its own where and why.
+const namedRoots = 3
+
+// explain names the roots of the delay, and why they are late. A root is a late task that
 // does not wait for the barrier of another late one; the first is furthest upstream.
 func (e *expiry) explain() (Task, string) {
 	var roots []Task
@@ -124,60 +139,75 @@ func (e *expiry) explain() (Task, string) {
 	if len(roots) == 0 {
 		roots = e.late // they wait for each other: what they said is of different moments
 	}
-	root := roots[0]
-	why := e.why(root)
-	if more := len(roots) - 1; more > 0 {
-		why += fmt.Sprintf(", and %d more had not acknowledged for reasons of their own", more)
+	var whys []string
+	for i, root := range roots[:min(namedRoots, len(roots))] {
+		whys = append(whys, e.why(root, i > 0))
 	}
-	return root, why
+	if more := len(roots) - len(whys); more > 0 {
+		whys = append(whys, fmt.Sprintf("and %d more", more))
+	}
+	return roots[0], strings.Join(whys, "; ")
+}
+
+// where names a task with its worker.
+func (e *expiry) where(t Task) string {
+	if w := e.said[t.ID].Worker; w != "" {
+		return fmt.Sprintf("%v on worker %s", t, w)
+	}
+	return e.c.where(t)
 }
 
 func (e *expiry) isLate(id weir.TaskID) bool {
 	return slices.ContainsFunc(e.late, func(t Task) bool { return t.ID == id })
 }
 
-// why says what a root was at.
-func (e *expiry) why(t Task) string {
+// why says what a root was at. The failure itself says on which worker the first one
+// runs; of a further one, it is said here.
+func (e *expiry) why(t Task, further bool) string {
 	s, ok := e.said[t.ID]
 	since := seconds(s.SinceMS)
 	doing := ""
 	if s.Doing != "" {
 		doing = ": " + s.Doing
 	}
+	name := t.String()
+	if further {
+		name = e.where(t)
+	}
 	switch {
 	case !ok:
-		return fmt.Sprintf("%s had not acknowledged, and did not say how far it was", e.c.where(t))
+		return fmt.Sprintf("%s had not acknowledged, and did not say how far it was", e.where(t))
 	case s.Stage == StageDone:
-		return fmt.Sprintf("%s had done its part, but its ack did not arrive", e.c.where(t))
+		return fmt.Sprintf("%s had done its part, but its ack did not arrive", e.where(t))
 	case s.Stage == StageUploading:
-		return fmt.Sprintf("%v was still storing its snapshot, since %s%s", t, since, doing)
+		return fmt.Sprintf("%s was still storing its snapshot, since %s%s", name, since, doing)
 	case s.Stage == StageCutting:
-		return fmt.Sprintf("%v was still cutting its snapshot, since %s%s", t, since, doing)
+		return fmt.Sprintf("%s was still cutting its snapshot, since %s%s", name, since, doing)
 	case len(s.Missing) > 0:
-		return e.unseen(t, s, s.Missing[0])
+		return e.unseen(name, s, s.Missing[0])
 	}
 	victims := slices.DeleteFunc(slices.Clone(e.late), func(v Task) bool { return !slices.Contains(e.said[v.ID].Missing, t.ID) })
 	if len(victims) == 0 {
-		why := e.c.where(t) + " had not begun its snapshot"
+		why := e.where(t) + " had not begun its snapshot"
 		if p := pressure(s); p != "" {
-			why += ": it " + p + doing
+			why += ": it " + p
 		}
-		return why
+		return why + doing
 	}
 	who := victims[0].String()
 	if len(victims) > 1 {
 		who = fmt.Sprintf("%s and %d more", who, len(victims)-1)
 	}
-	return fmt.Sprintf("%s had not seen the barrier from %v, which %s%s", who, t, cmp.Or(pressure(s), "had not sent it"), doing)
+	return fmt.Sprintf("%s had not seen the barrier from %s, which %s%s", who, name, cmp.Or(pressure(s), "had not sent it"), doing)
 }
 
 // unseen: the barrier that t waits for has been sent, and is behind records.
-func (e *expiry) unseen(t Task, s Progress, from weir.TaskID) string {
+func (e *expiry) unseen(t string, s Progress, from weir.TaskID) string {
 	more := ""
 	if n := len(s.Missing) - 1; n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	why := fmt.Sprintf("%v had not seen the barrier from %s%s", t, e.c.name(from), more)
+	why := fmt.Sprintf("%s had not seen the barrier from %s%s", t, e.c.name(from), more)
 	sender := e.said[from]
 	switch {
 	case sender.BackPressured >= s.Busy && sender.BackPressured >= 0.5:

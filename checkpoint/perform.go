@@ -12,7 +12,7 @@ import (
 	"weir/checkpoint/killpoint"
 )
 
-// perform is the goroutine of a lane: one action after the other, until ctx ends.
+// perform is a goroutine of a lane: one action after the other, until ctx ends.
 func (r *Runner) perform(ctx context.Context, actionC <-chan Action) {
 	for {
 		select {

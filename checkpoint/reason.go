@@ -39,7 +39,7 @@ func ReasonDocs() []ReasonDoc {
 		},
 		{
 			ReasonStore, true,
-			"The metastore did not record the beginning or the decision, and says so when it is asked again.",
+			"The metastore did not record the decision, and says so when it is asked again. Or nobody knows whether it recorded the beginning: such a row is given up, and does not count.",
 			"See whether the metastore works; the message has its answer.",
 		},
 		{

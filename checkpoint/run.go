@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,7 +28,8 @@ const (
 // Tasks are the tasks of the attempt, wherever they run.
 type Tasks interface {
 	// Trigger tells the source tasks to begin a checkpoint. It is repeated until it
-	// returned nil once; a task ignores a checkpoint that it has begun already.
+	// returned nil once; a task ignores a checkpoint that it has begun already. An error
+	// that is Undelivered says which of them it did not reach.
 	Trigger(ctx context.Context, t Trigger, targets []weir.TaskID) error
 	// Notify asks sink tasks to commit their segments up to id. Their answers come by
 	// Runner.Committed; it is repeated until they do.
@@ -35,6 +38,20 @@ type Tasks interface {
 	// what was answered, in the order of the tasks; an error names the workers that did
 	// not answer, and comes beside the answers of the others.
 	Progress(ctx context.Context, id weir.CheckpointID) ([]Progress, error)
+}
+
+// Undelivered is the error of a Trigger: why it did not reach these of its targets.
+type Undelivered map[weir.TaskID]error
+
+// Error gives each of the errors once, in the order of the tasks.
+func (u Undelivered) Error() string {
+	var list []string
+	for _, id := range slices.SortedFunc(maps.Keys(u), weir.TaskID.Compare) {
+		if text := u[id].Error(); !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // A Config is what a Runner works with. All fields are required but those that say
@@ -105,16 +122,26 @@ type waited struct {
 // The lanes: each is one goroutine that performs its actions in order, so that a slow
 // object store holds up neither acks nor decisions.
 const (
-	storeLane   = iota // metastore and manifests
-	taskLane           // triggers and notifies
-	askLane            // how far tasks are
-	storageLane        // what storage holds, and deletions
+	storeLane    = iota // the metastore
+	manifestLane        // manifests
+	taskLane            // triggers and notifies
+	askLane             // how far tasks are: as many goroutines as checkpoints may expire at once
+	storageLane         // what storage holds, and deletions
 	lanes
 )
 
 type lane struct {
 	queue []Action
 	c     chan Action
+}
+
+// width is how many goroutines a lane has. A worker that does not answer uses up all the
+// time that a question has: what expires beside must not wait for it.
+func (r *Runner) width(lane int) int {
+	if lane == askLane {
+		return r.cfg.Options.withDefaults().MaxConcurrent + 1 // a savepoint
+	}
+	return 1
 }
 
 // performed answers actions whose outcome tells the machine nothing.
@@ -153,7 +180,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	laneCtx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	for i := range r.lanes {
-		wg.Go(func() { r.perform(laneCtx, r.lanes[i].c) })
+		for range r.width(i) {
+			wg.Go(func() { r.perform(laneCtx, r.lanes[i].c) })
+		}
 	}
 	r.dispatch(acts)
 	r.loop(ctx)
@@ -217,6 +246,8 @@ func (r *Runner) loop(ctx context.Context) {
 			r.step(Tick{})
 		case out[storeLane] <- head[storeLane]:
 			r.pop(storeLane)
+		case out[manifestLane] <- head[manifestLane]:
+			r.pop(manifestLane)
 		case out[taskLane] <- head[taskLane]:
 			r.pop(taskLane)
 		case out[askLane] <- head[askLane]:
@@ -271,6 +302,8 @@ func (r *Runner) dispatch(acts []Action) {
 		switch a := a.(type) {
 		case SendTrigger, Notify:
 			r.push(taskLane, a)
+		case WriteManifest:
+			r.push(manifestLane, a)
 		case AskProgress:
 			r.push(askLane, a)
 		case Survey, DropObjects, Collect:

@@ -103,13 +103,33 @@ func (c *Coordinator) withhold(acts []Action) []Action {
 	})
 }
 
+// lostBegin: nobody knows whether a row was inserted. It would have the next id, or that
+// after other lost ones. It is aborted before anything else begins, and also where nothing
+// does: its savepoint's name would be taken until then.
+func (c *Coordinator) lostBegin(now time.Time) {
+	c.lost++
+	c.strays = append(c.strays, c.lostRecord(now, c.lastID+weir.CheckpointID(c.lost)))
+	c.strayAt = now.Add(backoff)
+}
+
+// foundBegin: a row has an id. Lost ones have ids below it, if any; what was taken for a
+// lost one and is not below it is none.
+func (c *Coordinator) foundBegin(now time.Time, id weir.CheckpointID) []Action {
+	c.strays = slices.DeleteFunc(c.strays, func(r Record) bool { return r.ID >= id })
+	return c.abortLost(now, id)
+}
+
+func (c *Coordinator) lostRecord(now time.Time, id weir.CheckpointID) Record {
+	return c.strayRecord(now, id, StatusFailed, ReasonStore, "its begin could not be confirmed")
+}
+
 // abortLost ends the rows that begins of unknown outcome may have left: the ids just
 // below next.
 func (c *Coordinator) abortLost(now time.Time, next weir.CheckpointID) []Action {
 	var acts []Action
 	for id := max(c.lastID+1, next-weir.CheckpointID(c.lost)); id < next; id++ {
-		r := c.strayRecord(now, id, StatusFailed, ReasonStore, "its begin could not be confirmed")
-		c.strays = append(c.strays, r)
+		r := c.lostRecord(now, id)
+		c.strays = append(slices.DeleteFunc(c.strays, func(r Record) bool { return r.ID == id }), r)
 		acts = append(acts, WriteAbort{Record: r})
 	}
 	c.lost = 0
@@ -146,6 +166,10 @@ func (c *Coordinator) strayTick(now time.Time) []Action {
 	c.strayAt = time.Time{}
 	var acts []Action
 	for _, r := range c.strays {
+		if r.ID > c.lastID && c.opening != nil {
+			c.strayAt = now.Add(backoff) // the one that begins may get this id
+			continue
+		}
 		acts = append(acts, WriteAbort{Record: r})
 	}
 	return acts

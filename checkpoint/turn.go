@@ -211,13 +211,13 @@ func (c *Coordinator) begun(now time.Time, e Begun) []Action {
 			return acts // the request's own fault; nothing was inserted
 		}
 		c.holdUntil = now.Add(backoff)
-		c.lost++
+		c.lostBegin(now)
 		return append(acts, Tell{Kind: "checkpoint", Message: fmt.Sprintf("a %s could not begin: %v", p.record.Type, e.Err)})
 	}
 	if e.ID <= c.lastID {
 		return append(acts, c.behind(e.ID, fmt.Sprintf("it gave out checkpoint id %d, which is not above %d", e.ID, c.lastID))...)
 	}
-	acts = append(acts, c.abortLost(now, e.ID)...)
+	acts = append(acts, c.foundBegin(now, e.ID)...)
 	p.record.ID, c.lastID = e.ID, e.ID
 	p.phase, p.acks, p.deadline = collecting, map[weir.TaskID]Ack{}, p.record.TriggeredAt.Add(c.opts.Timeout)
 	c.pending = append(c.pending, p)

@@ -300,10 +300,23 @@ func (t *tasks) Trigger(ctx context.Context, tr checkpoint.Trigger, targets []we
 			_, _ = t.d.s.ask(ctx, w, deploy.KindTrigger, deploy.Trigger{Header: deploy.Head(), Trigger: tr})
 		})
 	}
-	return t.each(targets, func(w weir.WorkerID, mine []weir.TaskID) error {
+	var mu sync.Mutex
+	missed := checkpoint.Undelivered{}
+	_ = t.each(targets, func(w weir.WorkerID, mine []weir.TaskID) error {
 		_, err := t.d.s.ask(ctx, w, deploy.KindTrigger, deploy.Trigger{Header: deploy.Head(), Trigger: tr, Tasks: mine})
-		return err
+		mu.Lock()
+		defer mu.Unlock()
+		for _, task := range mine {
+			if err != nil {
+				missed[task] = err
+			}
+		}
+		return nil
 	})
+	if len(missed) > 0 {
+		return missed
+	}
+	return nil
 }
 
 // without lists the workers that run none of the tasks.
