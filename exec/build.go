@@ -77,8 +77,12 @@ func Build(ctx context.Context, c BuildConfig) ([]*Task, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	tasks := make([]*Task, 0, len(c.Tasks))
-	for _, id := range c.Tasks {
+	// Subtasks 0 come first: others may wait for what they say, here and on other workers,
+	// and they wait for nobody.
+	order := slices.Clone(c.Tasks)
+	slices.SortStableFunc(order, func(a, b weir.TaskID) int { return min(a.Subtask, 1) - min(b.Subtask, 1) })
+	tasks := make([]*Task, 0, len(order))
+	for _, id := range order {
 		t, err := c.task(ctx, id)
 		if err != nil {
 			for _, built := range tasks {
@@ -204,7 +208,7 @@ func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, 
 	if c.Restored != nil {
 		s.List = slices.Concat([]json.RawMessage{}, restored.List)
 	} else if s.Parallelism > 1 {
-		s.Agree = c.agreement(s.Operator.ID)
+		s.Agree = c.agreement(s.Operator.ID, s.Subtask)
 	}
 	if !keepsState(s.Operator.Kind) {
 		return s, nil

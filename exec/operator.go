@@ -31,8 +31,8 @@ type Setup struct {
 	// Restored tells a snapshot with empty List from a start from nothing.
 	Restored bool
 	// Agree gives all subtasks of the operator, wherever they run, one answer to what each
-	// finds out for itself at a start from nothing: that of the first. nil: there is only
-	// one subtask.
+	// finds out for itself at a start from nothing: that of the first to say it, or of
+	// subtask 0. nil: there is only one subtask.
 	Agree func(ctx context.Context, name string, mine []byte) ([]byte, error)
 	// Rejects takes rows at fault, which the operator then leaves out; nil: the first one
 	// fails the job.

@@ -9,6 +9,14 @@ import (
 // ErrExists is what PutIfAbsent returns when the object is there already.
 var ErrExists = errors.New("object exists")
 
+// Conditional reports whether the store's PutIfAbsent lets one of several writers through,
+// also of those that come at the same instant. Where it does not, somebody else has to see
+// to it that there is only one.
+func Conditional(s Store) bool {
+	c, ok := s.(interface{ Conditional() bool })
+	return !ok || c.Conditional()
+}
+
 // A Store keeps immutable objects under keys: slash-separated paths of
 // [A-Za-z0-9._-] segments, none of them "." or "..". Every call honours ctx and is
 // safe for concurrent use. An object that does not exist is weir.ErrNotFound.

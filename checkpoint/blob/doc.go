@@ -61,8 +61,10 @@
 //     the survey before the first checkpoint, or by the look before the put; what goes
 //     unnoticed is that both look before either puts. State objects cannot clash in any
 //     case: their keys have the attempt's random tag.
-//   - Subtasks of a source that agree on a list (exec: agreed-files) may go by different
-//     ones. This is why such a store is not taken silently.
+//   - Subtasks of a source that agree on a list (exec: agreed-files) do not leave it to the
+//     first writer: subtask 0 writes it, and the others wait until it is there (Conditional).
+//     They do so wherever the URL says conditional_put=false, also where the store could do
+//     without: all processes have to do the same.
 //
 // # Goroutines
 //

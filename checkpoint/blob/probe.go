@@ -95,7 +95,7 @@ func probe(ctx context.Context, s Store, key string) (warnings []string, err err
 
 // withoutCondition says what is lost (doc.go has the argument).
 const withoutCondition = "the store has no conditional put (If-None-Match): that several writers of one object find out about each other is a matter of " +
-	"luck; subtasks of a file source that start at the same moment may go by different lists of files, and a process of a forgotten history may replace a manifest"
+	"luck; a process of a forgotten history may replace a manifest"
 
 // probeCondition puts what is there already: the store has to refuse it.
 func probeCondition(ctx context.Context, s Store, key string) error {

@@ -88,6 +88,9 @@ func (s *S3) place() string {
 	return strings.TrimSuffix("s3://"+s.conf.bucket+"/"+s.conf.prefix, "/")
 }
 
+// Conditional says what the URL does, whatever the store can do: all processes go by it.
+func (s *S3) Conditional() bool { return s.conf.conditional }
+
 // object is the name of a key in the bucket.
 func (s *S3) object(key string) string { return s.conf.prefix + key }
 

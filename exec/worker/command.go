@@ -162,9 +162,12 @@ func (w *Worker) progress(m deploy.Progress) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := deploy.Progressed{Header: deploy.Head()}
+	answer, building := deploy.Progressed{Header: deploy.Head()}, "being opened"
+	if a.m.Restored != 0 {
+		building = "being restored"
+	}
 	for _, t := range a.m.Tasks {
-		p := checkpoint.Progress{Task: t.Task, Worker: w.cfg.ID, Stage: checkpoint.StageWaiting, Doing: "being restored"}
+		p := checkpoint.Progress{Task: t.Task, Worker: w.cfg.ID, Stage: checkpoint.StageWaiting, Doing: building}
 		if task := a.task(t.Task); task != nil {
 			p = task.Progress(m.Checkpoint)
 		}
