@@ -178,6 +178,7 @@ func (a *attempt) do(acts []checkpoint.Action) {
 				a.w.fail("request %d is answered twice, or was never made", act.Request)
 			}
 			delete(a.open, act.Request)
+			a.w.saw("request: %s", answered(act))
 			if act.Request == a.asked {
 				a.stopping, a.refused = act.ID, act.Err != nil
 			}
@@ -185,6 +186,7 @@ func (a *attempt) do(acts []checkpoint.Action) {
 			a.w.log("%s %v: %s", a.fence.Job[34:], a.fence.Attempt, act.Message)
 		case checkpoint.Ended:
 			a.w.log("%s %v: %s %d %s", a.fence.Job[34:], a.fence.Attempt, act.Record.Type, act.Record.ID, act.Record.Status)
+			a.w.sawEnd(act.Record)
 			a.count(act.Record)
 			if act.Record.Status != checkpoint.StatusCompleted && act.Record.ID == a.stopping {
 				a.refused = true
@@ -196,12 +198,14 @@ func (a *attempt) do(acts []checkpoint.Action) {
 			}
 		case checkpoint.FailAttempt:
 			a.failed = &act.Failure.Failure
+			a.w.saw("attempt: fails, %s", a.failed.Reason)
 			if a.failed.Reason != checkpoint.ReasonMetastoreBack && a.failures <= a.w.options.TolerableFailures {
 				a.w.fail("attempt %v failed after %d failed checkpoints, %d are tolerated", a.fence.Attempt, a.failures, a.w.options.TolerableFailures)
 			}
 			return
 		case checkpoint.GiveUp:
 			a.stale = true
+			a.w.saw("attempt: gives up")
 			return
 		default:
 			a.onLane(0, func(t *thread) checkpoint.Event { return a.write(t, act) })
@@ -260,6 +264,7 @@ func (a *attempt) write(t *thread, act checkpoint.Action) checkpoint.Event {
 		return checkpoint.Decided{ID: act.Record.ID, Err: c.CompleteCheckpoint(ctx, a.fence, act.Record, act.Base)}
 	case checkpoint.ReadBack:
 		r, err := c.Checkpoint(ctx, a.fence, act.ID)
+		a.w.saw("decision: read back")
 		return checkpoint.Read{ID: act.ID, Record: r, Err: err}
 	case checkpoint.WriteAbort:
 		s, err := c.AbortCheckpoint(ctx, a.fence, act.Record)
@@ -337,6 +342,9 @@ func (a *attempt) workerOf(id weir.TaskID) *process {
 // send carries a message to a process: late, lost or twice.
 func (w *world) send(point string, to *process, deliver func()) {
 	f := w.tape.message(w, point)
+	if f != none {
+		w.saw("message: %s %s", point, f)
+	}
 	if f == drop {
 		return
 	}

@@ -24,8 +24,9 @@ type truth struct {
 	owner   map[weir.JobID]weir.Fence
 	gone    map[weir.JobID]bool // the metastore went back and nobody has mended it
 	unknown map[weir.JobID]weir.CheckpointID
-	lost    map[string]bool // objects of checkpoints that were kept, and that it has forgotten
-	wiped   bool            // some time the metastore went back
+	lost    map[string]bool                 // objects of checkpoints that were kept, and that it has forgotten
+	wiped   bool                            // some time the metastore went back
+	read    map[string]*checkpoint.Manifest // by its bytes
 
 	lineage   map[weir.JobID][]int              // rows of each split that the job's base has counted
 	freed     map[weir.SnapshotRef]bool         // given up, whatever the metastore says of it since
@@ -39,7 +40,7 @@ type truth struct {
 func newTruth(w *world) *truth {
 	return &truth{
 		w: w, given: map[weir.JobID]weir.CheckpointID{}, owner: map[weir.JobID]weir.Fence{}, gone: map[weir.JobID]bool{},
-		unknown: map[weir.JobID]weir.CheckpointID{}, lost: map[string]bool{}, lineage: map[weir.JobID][]int{},
+		unknown: map[weir.JobID]weir.CheckpointID{}, lost: map[string]bool{}, read: map[string]*checkpoint.Manifest{}, lineage: map[weir.JobID][]int{},
 		freed: map[weir.SnapshotRef]bool{}, promised: map[weir.JobID]map[segmentID]bool{}, decidedAs: map[weir.JobID]map[segmentID][]row{}, shown: map[weir.JobID]map[segmentID][]row{},
 		commits: map[weir.SnapshotRef]bool{}, again: map[weir.JobID]bool{},
 	}
@@ -47,10 +48,19 @@ func newTruth(w *world) *truth {
 
 // manifest reads one past all faults; nil: it is not there, or damaged.
 func (t *truth) manifest(ref weir.SnapshotRef) *checkpoint.Manifest {
-	m, err := checkpoint.LoadManifest(context.Background(), t.w.blobs, checkpoint.ManifestKey(ref.Job, ref.Checkpoint))
+	r, err := t.w.blobs.Get(context.Background(), checkpoint.ManifestKey(ref.Job, ref.Checkpoint), 0, -1)
 	if err != nil {
 		return nil
 	}
+	data, _ := io.ReadAll(r)
+	if m := t.read[string(data)]; m != nil {
+		return m
+	}
+	m, err := checkpoint.DecodeManifest(data)
+	if err != nil {
+		return nil
+	}
+	t.read[string(data)] = m
 	return m
 }
 
@@ -192,8 +202,12 @@ func (t *truth) decided(j *jobRow, r checkpoint.Record, base bool) {
 			w.fail("checkpoint %v is decided without %v (I7)", ref, task)
 		}
 	}
+	if ended := m.Tasks[0].Ended; slices.ContainsFunc(m.Tasks, func(s checkpoint.TaskSnapshot) bool { return s.Ended != ended }) {
+		w.saw("decision: some tasks had finished (I12)")
+	}
 	at := positionsOf(w, m)
 	exact := w.options.Mode != checkpoint.AtLeastOnce
+	w.saw("decision: under %s", w.options.Mode)
 	if got, want := t.countsIn(m), w.countsAt(at); exact && got != want {
 		w.fail("checkpoint %v is not consistent: positions %v make %v, its counts are %v", ref, at, want, got)
 	}
@@ -354,6 +368,7 @@ func (m *metastore) goBack(pick int) {
 		}
 		if now := m.jobs[id]; now.last != old.last || now.attempt != old.attempt || now.base != old.base || now.open() != old.open() {
 			t.gone[id] = true
+			m.w.saw("incident: metastore-back")
 			m.w.log("%s goes back to attempt %v, last id %d, base %d", id[34:], old.attempt, old.last, old.base.Checkpoint)
 		}
 		m.jobs[id] = old
@@ -441,6 +456,7 @@ func (w *world) adopt(j *jobRow) {
 		}
 	}
 	w.log("%s adopts %d", j.id[34:], j.base.Checkpoint)
+	w.saw("incident: adopt")
 	t.gone[j.id], t.unknown[j.id] = false, 0
 	again := t.again[j.id]
 	t.starts(j)

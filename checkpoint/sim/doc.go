@@ -19,21 +19,23 @@
 // or after its work, takes longer than a checkpoint may, or is the last thing that its
 // process does. Messages are late, lost or repeated. Incidents happen by themselves:
 // servers and workers are killed or fall asleep, and wake up as zombies; the metastore or
-// the object store is away for a while; the metastore goes back to a backup. Users take
-// checkpoints and savepoints, cancel and delete them, stop and cancel jobs, start them at
-// another parallelism or from an older snapshot, and fork one from another's snapshot.
+// the object store is away for a while, or one kind of call is; the metastore goes back to
+// a backup. Users take checkpoints and savepoints, cancel and delete them, stop and cancel
+// jobs, start them at another parallelism or from an older snapshot, and fork one from
+// another's snapshot.
 // After 25 s of virtual time nothing more goes wrong, and every job must finish.
 //
 // # What is checked
 //
-//   - I1 every id is new, as long as the metastore remembers. I3, I4: the aligner panics
-//     where a held channel is read.
-//   - I2, I5, I6, I11: whatever is decided is consistent: the counts in it are those of the
-//     rows before its positions.
+//   - I1 every id is new, as long as the metastore remembers. I3: the aligner panics where a
+//     held channel is read.
+//   - I2, I5, I11, I12: whatever is decided is consistent: the counts in it are those of
+//     the rows before its positions, also where some tasks have finished.
 //   - I7, I8: it has a manifest of the attempt that decided, with each task and every object;
 //     nothing is overwritten; decisions ascend.
 //   - I9: after each deletion all that is kept is whole. At the end, after collection,
-//     storage holds what is kept and nothing else.
+//     storage holds what is kept and nothing else, but for a metastore that went back: what
+//     it has forgotten is nobody's to delete.
 //   - I10: a segment becomes visible after its decision only, with the rows that were
 //     decided, and each decision makes due exactly the rows since the one before; commits
 //     are closed only when all is visible, and in order.
@@ -45,7 +47,15 @@
 //
 // A run is decided by its seed, for workload and timing, and by its tape: which calls
 // failed and what happened when. A failing seed prints its trace and the smallest tape
-// that still fails, which is kept in testdata/regress and run by every test from then on.
+// that still fails, which is kept in testdata/regress and run by every test from then on,
+// together with the fault that it found: make planted plants it again, and the script has
+// to fail.
+//
+// Two invariants are for the scripts of the aligner: an old barrier that is heeded (I4) only
+// makes checkpoints expire here, and channels close after the last checkpoint (I6).
+//
+// A run counts what really happened in it (Tally), and 2,000 seeds have to reach every
+// kind of fault, incident and ending.
 //
 // # Goroutines
 //

@@ -175,6 +175,9 @@ func (w *world) load(t *thread, a *attempt) (*checkpoint.RestorePlan, map[string
 		if err == nil {
 			states, err = loadStates(t, m)
 		}
+		if err == nil && m.Parallelism != a.parallelism {
+			w.saw("attempt: at another parallelism")
+		}
 		if err != nil {
 			return nil, nil, nil, err
 		}

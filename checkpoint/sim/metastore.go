@@ -88,6 +88,10 @@ func (m *metastore) beginAttempt(id weir.JobID, last weir.AttemptID, term int64)
 	}
 	m.endAttempt(j)
 	j.attempt = weir.AttemptID{Number: last.Number + 1, Tag: fmt.Sprintf("%08x", m.w.rng.Uint32())}
+	if j.term != term && j.attempt.Number > 1 {
+		m.w.saw("attempt: by a new server")
+	}
+	m.w.saw("attempt: from %s", map[bool]string{true: "nothing", false: "a snapshot"}[j.base.IsZero()])
 	j.term, j.status, j.failure = term, weir.StatusScheduling, ""
 	m.w.truth.owns(j)
 	out := *j
@@ -118,6 +122,7 @@ func (m *metastore) setStatus(f weir.Fence, to weir.Status, reason string) error
 	if j.status.Terminal() {
 		return weir.ErrConflict // said again, by one who did not hear the answer
 	}
+	m.w.saw("job: becomes %s%s", to, map[bool]string{true: ", " + reason}[reason != ""])
 	j.status, j.failure = to, reason
 	if to == weir.StatusFinished {
 		j.desired, j.then = weir.DesiredRunning, nil // what was wished meanwhile came too late

@@ -17,14 +17,6 @@ import (
 
 var hunt = flag.Bool("hunt", false, "run seeds until the first that fails, and say how many it took")
 
-// A plant is a known fault: file, from the root of the module, with old in place of new.
-// The program that is tested never holds it: the compiler is given the changed file by
-// an overlay.
-type plant struct {
-	name, file string
-	old, new   string
-}
-
 // TestHunt is what a program with a planted fault runs.
 func TestHunt(t *testing.T) {
 	if !*hunt {
@@ -53,6 +45,14 @@ func TestPlanted(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			program := p.build(t, root)
 			began := time.Now()
+			if p.script != "" {
+				out, err := exec.CommandContext(t.Context(), program, "-test.run=TestScripts/"+p.script+"$").CombinedOutput()
+				if err == nil || !strings.Contains(string(out), "FAIL: TestScripts/"+p.script) {
+					t.Fatalf("%s was not found by script %s: %v\n%s", p.name, p.script, err, out)
+				}
+				t.Logf("%-28s script %s", p.name, p.script)
+				return
+			}
 			out, err := exec.CommandContext(t.Context(), program, "-hunt", "-test.run=TestHunt$", fmt.Sprintf("-seeds=%d", 20000)).CombinedOutput()
 			m := caught.FindSubmatch(out)
 			if err != nil || m == nil {

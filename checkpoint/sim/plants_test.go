@@ -1,6 +1,43 @@
-//go:build planted
-
 package sim
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A plant is a known fault: file, from the root of the module, with new in place of old.
+// The program that is tested never holds it: the compiler is given the changed file by
+// an overlay.
+type plant struct {
+	name, file string
+	old, new   string
+	script     string // of testdata/regress, which finds it; empty: seeds do
+}
+
+// Each plant has its place in the code as it is now, and each script the fault that it
+// once found: else it would prove nothing any more, and go on passing. make planted
+// plants them.
+func TestPlantsHaveTheirPlace(t *testing.T) {
+	t.Parallel()
+	var scripts []string
+	for _, p := range plants() {
+		source, err := os.ReadFile(filepath.Join("..", "..", p.file))
+		if n := strings.Count(string(source), p.old); err != nil || n != 1 {
+			t.Errorf("%s: %s holds the place %d times, not once: %v", p.name, p.file, n, err)
+		}
+		if p.script != "" {
+			scripts = append(scripts, filepath.Join("testdata", "regress", p.script))
+		}
+	}
+	there, err := filepath.Glob("testdata/regress/*")
+	slices.Sort(scripts)
+	if err != nil || !slices.Equal(there, scripts) {
+		t.Errorf("scripts %v have a plant, there are %v: %v", scripts, there, err)
+	}
+}
 
 // plants are the faults that the simulation must find, each with what it breaks.
 func plants() []plant {
@@ -122,6 +159,39 @@ func plants() []plant {
 			name: "final checkpoint before the end", file: "checkpoint/turn.go",
 			old: "\treturn !slices.ContainsFunc(c.tasks, func(t Task) bool { return t.Source && !c.ended[t.ID] })\n",
 			new: "\treturn slices.ContainsFunc(c.tasks, func(t Task) bool { return t.Source && c.ended[t.ID] })\n",
+		},
+		{ // I1: numbers go on over all attempts
+			name: "ids begin anew with each attempt", file: "checkpoint/sim/metastore.go",
+			old: "\tm.endAttempt(j)\n\tj.attempt = ", new: "\tm.endAttempt(j)\n\tj.last = j.base.Checkpoint\n\tj.attempt = ",
+		},
+		{ // I2: a barrier keeps its place
+			name: "barrier overtakes rows", file: "checkpoint/sim/task.go",
+			old: "\ts.broadcast(frame{barrier: id})\n",
+			new: "\tfor _, c := range s.channels {\n\t\t*c = append([]frame{{barrier: id}}, *c...)\n\t}\n",
+		},
+		{ // I12: a checkpoint holds the part of tasks that have finished, too
+			name: "finished sources are passed over", file: "checkpoint/sim/task.go",
+			old: "if s.gone() || id <= s.last {", new: "if s.gone() || s.ended || id <= s.last {",
+		},
+		{ // at least once: no row is lost
+			name: "at-least-once aligns nothing", file: "checkpoint/align.go",
+			old: "if len(w.arrived) == len(a.open) {", new: "if len(w.arrived) == len(a.open) || a.mode == AtLeastOnce {",
+		},
+		{ // what a restored metastore has forgotten
+			name: "an id that is forgotten is given out again", file: "checkpoint/sim/metastore.go", script: "begin_after_going_back",
+			old: "\t\tif j.last < r.ID {\n\t\t\treturn weir.ErrNotFound\n\t\t}\n", new: "",
+		},
+		{ // an answer that was not heard
+			name: "an end is written over a new beginning", file: "checkpoint/sim/metastore.go", script: "end_repeated",
+			old: "\tif j.status.Terminal() {\n\t\treturn weir.ErrConflict", new: "\tif false {\n\t\treturn weir.ErrConflict",
+		},
+		{ // what is kept is looked up before the metastore goes back
+			name: "collection looks once", file: "checkpoint/collect.go", script: "going_back_in_a_round",
+			old: "\tif s, err = c.subject(ctx, job); err != nil {\n\t\treturn false, err\n\t}\n\tdone, err", new: "\tdone, err",
+		},
+		{ // a machine asks for a tick only where it does something with it
+			name: "a notify is repeated beside the close", file: "checkpoint/commit.go", script: "notify_after_close",
+			old: "c.commits[0].id != e.ID || c.commits[0].closing {", new: "c.commits[0].id != e.ID {",
 		},
 	}
 }

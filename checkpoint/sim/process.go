@@ -7,8 +7,10 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
+	"weir"
 	"weir/checkpoint/blob"
 )
 
@@ -112,20 +114,27 @@ func (t *thread) call(point, where string, work func() error) error {
 	f := w.tape.fault(w, point)
 	t.sleep(w.upTo(30 * time.Millisecond))
 	if f == slow {
+		w.saw("call: %s", f)
 		t.sleep(w.upTo(2 * w.options.Timeout))
 	}
 	t.dieIf(f == dieBefore, point)
 	if f == before {
+		w.saw("call: %s", f)
 		return errLost
 	}
-	if w.now.Before(w.away[where]) {
+	if w.now.Before(w.away[where]) || w.now.Before(w.away[point]) {
+		w.saw("call: no answer")
 		t.sleep(w.upTo(time.Second))
 		return errAway
 	}
 	err := work()
+	if errors.Is(err, weir.ErrStale) {
+		w.saw("call: of a zombie")
+	}
 	t.dieIf(f == dieAfter, point)
 	t.sleep(w.upTo(30 * time.Millisecond))
 	if err == nil && f == after {
+		w.saw("call: %s", f)
 		return errLost
 	}
 	return err
@@ -134,6 +143,7 @@ func (t *thread) call(point, where string, work func() error) error {
 func (t *thread) dieIf(dies bool, point string) {
 	if dies {
 		t.p.w.log("%s dies at %s", t.p.name, point)
+		t.p.w.saw("call: the %s dies", strings.Fields(t.p.name)[0])
 		t.p.w.died(t.p)
 		panic(killed{})
 	}

@@ -8,6 +8,7 @@ type Result struct {
 	Trace  []string // what happened
 	Script string   // repeats the run, by what went wrong in it
 	Steps  int
+	Tally  Tally // what happened how often
 }
 
 // Run simulates one seed from the first row to the end of every job.
@@ -34,7 +35,7 @@ func Shrink(seed uint64) string {
 func play(t *tape) Result {
 	w := newWorld(t.seed, t)
 	w.run()
-	r := Result{Trace: w.trace, Script: t.script(), Steps: w.seq}
+	r := Result{Trace: w.trace, Script: t.script(), Steps: w.seq, Tally: w.tally}
 	if w.broken != nil {
 		r.Err = fmt.Errorf("seed %d: %w", t.seed, w.broken)
 	}

@@ -6,9 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"weir/checkpoint"
 )
 
 var (
@@ -30,13 +33,18 @@ func TestSeeds(t *testing.T) {
 		return
 	}
 	var ran, steps atomic.Int64
+	var tallies sync.Mutex
+	tally := Tally{}
 	began := time.Now()
 	t.Cleanup(func() {
 		why := "all seeds are through"
 		if *minutes > 0 && time.Since(began) > time.Duration(*minutes)*time.Minute {
 			why = "the time is over"
 		}
-		t.Logf("%d seeds from %d, %d steps, %v: %s", ran.Load(), *first, steps.Load(), time.Since(began).Round(time.Millisecond), why)
+		t.Logf("%d seeds from %d, %d steps, %v: %s\n%v", ran.Load(), *first, steps.Load(), time.Since(began).Round(time.Millisecond), why, tally)
+		if ran.Load() >= 2000 && !t.Failed() {
+			checkReached(t, tally)
+		}
 	})
 	const groups = 8
 	for g := range uint64(groups) {
@@ -49,11 +57,44 @@ func TestSeeds(t *testing.T) {
 				r := Run(*first + s)
 				ran.Add(1)
 				steps.Add(int64(r.Steps))
+				tallies.Lock()
+				tally.Add(r.Tally)
+				tallies.Unlock()
 				if r.Err != nil {
 					t.Fatalf("%v\n%s\n\nas a script for testdata/regress:\n%s", r.Err, strings.Join(r.Trace, "\n"), Shrink(*first+s))
 				}
 			}
 		})
+	}
+}
+
+// checkReached: whatever may go wrong did, and whatever may come of it came: a fault that
+// is never reached proves nothing.
+func checkReached(t *testing.T, tally Tally) {
+	t.Helper()
+	want := []string{
+		"call: before", "call: after", "call: slow", "call: no answer", "call: of a zombie", "call: the server dies", "call: the worker dies",
+		"message: ack drop", "message: ack repeat", "message: committed drop", "message: committed repeat",
+		"message: ended drop", "message: ended repeat", "message: stop drop", "message: stop repeat",
+		"request: started", "request: queued", "request: joined", "request: refused", "request: canceled",
+		"checkpoint: completed", "checkpoint: completed, the final one", "checkpoint: aborted canceled", "checkpoint: aborted superseded",
+		"savepoint: completed", "savepoint: aborted canceled", "savepoint: failed declined",
+		"attempt: at another parallelism", "attempt: by a new server", "attempt: from nothing", "attempt: from a snapshot", "attempt: gives up",
+		"job: becomes STOPPED", "job: becomes CANCELED", "job: becomes FINISHED", "job: becomes FAILED, metastore_behind",
+		"decision: read back", "decision: under at_least_once", "decision: some tasks had finished (I12)", "incident: adopt",
+	}
+	for _, k := range kinds {
+		want = append(want, "incident: "+k.name)
+	}
+	for _, d := range checkpoint.ReasonDocs() {
+		if d.Counts {
+			want = append(want, "checkpoint: failed "+d.Reason)
+		}
+	}
+	for _, what := range want {
+		if tally[what] == 0 {
+			t.Errorf("never reached: %s", what)
+		}
 	}
 }
 

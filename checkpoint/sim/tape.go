@@ -43,9 +43,9 @@ var kinds = []struct {
 	{"sleep-worker", 4},
 	{"sleep-server", 4},
 	{"checkpoint", 6},
-	{"savepoint", 5},
-	{"cancel-checkpoint", 2},
-	{"delete-savepoint", 2},
+	{"savepoint", 7},
+	{"cancel-checkpoint", 4},
+	{"delete-savepoint", 5},
 	{"stop", 3},
 	{"cancel", 2},
 	{"rescale", 2},
@@ -53,8 +53,12 @@ var kinds = []struct {
 	{"fork", 2},
 	{"metastore-away", 2},
 	{"storage-away", 2},
-	{"metastore-back", 1},
+	{"call-away", 6},
+	{"metastore-back", 3},
 }
+
+// calls are what a call-away lets fail.
+var calls = []string{"put", "put_if_absent", "begin", "decide", "abort", "close", "trigger", "notify", "commit", "progress", "list", "delete"}
 
 // A tape says what goes wrong in a run. One that records draws it from the seed; one
 // that plays back has nothing but its entries, which is how a script repeats a failing
@@ -63,6 +67,8 @@ type tape struct {
 	seed    uint64
 	rng     *rand.Rand // nil: it plays back
 	rate    float64    // chance of each fault
+	slowly  int        // how much slower than by themselves the sources read
+	often   int        // how much more often than by themselves checkpoints are taken
 	counts  map[string]int
 	faults  map[string]fault // by point and count: "put#3"
 	planned []incident
@@ -73,6 +79,8 @@ func newTape(seed uint64) *tape {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	t := &tape{seed: seed, rng: rng, counts: map[string]int{}, faults: map[string]fault{}}
 	t.rate = []float64{0, 0.01, 0.05}[rng.IntN(3)]
+	t.slowly, t.often = 1<<rng.IntN(3), 1<<rng.IntN(4)
+	lives := time.Duration(t.slowly) * 4 * time.Second // about as long as its jobs do, left alone
 	total := 0
 	for _, k := range kinds {
 		total += k.weight
@@ -82,7 +90,7 @@ func newTape(seed uint64) *tape {
 		for _, k := range kinds {
 			if n -= k.weight; n < 0 {
 				t.planned = append(t.planned, incident{
-					kind: k.name, at: time.Duration(rng.Int64N(int64(20 * time.Second))).Round(time.Millisecond),
+					kind: k.name, at: time.Duration(rng.Int64N(int64(lives))).Round(time.Millisecond),
 					for_: time.Duration(rng.Int64N(int64(8 * time.Second))).Round(time.Millisecond), pick: rng.Uint64N(1000),
 				})
 				break
@@ -128,7 +136,7 @@ func (t *tape) draw(w *world, point string, choices ...fault) fault {
 // code that draws it has changed.
 func (t *tape) script() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d\n", t.seed)
+	fmt.Fprintf(&b, "seed %d\nsources %d times slower\ncheckpoints %d times more often\n", t.seed, t.slowly, t.often)
 	for _, i := range t.planned {
 		fmt.Fprintf(&b, "incident %s at=%v for=%v pick=%d\n", i.kind, i.at, i.for_, i.pick)
 	}
@@ -149,7 +157,7 @@ func (t *tape) faultIDs() []string {
 
 // parseScript reads what script wrote; lines that begin with # say why.
 func parseScript(text string) (*tape, error) {
-	t := &tape{counts: map[string]int{}, faults: map[string]fault{}}
+	t := &tape{slowly: 1, often: 1, counts: map[string]int{}, faults: map[string]fault{}}
 	for n, line := range strings.Split(text, "\n") {
 		f := strings.Fields(line)
 		var err error
@@ -157,6 +165,10 @@ func parseScript(text string) (*tape, error) {
 		case len(f) == 0 || strings.HasPrefix(line, "#"):
 		case f[0] == "seed" && len(f) == 2:
 			t.seed, err = strconv.ParseUint(f[1], 10, 64)
+		case f[0] == "sources" && len(f) == 4:
+			t.slowly, err = strconv.Atoi(f[1])
+		case f[0] == "checkpoints" && len(f) == 5:
+			t.often, err = strconv.Atoi(f[1])
 		case f[0] == "fault" && len(f) == 3:
 			t.faults[f[1]] = fault(f[2])
 		case f[0] == "incident" && len(f) == 5:
@@ -164,7 +176,7 @@ func parseScript(text string) (*tape, error) {
 			i, err = parseIncident(f[1:])
 			t.planned = append(t.planned, i)
 		default:
-			err = fmt.Errorf("%q is none of seed N, fault POINT#N KIND, incident KIND at= for= pick=", line)
+			err = fmt.Errorf("%q is none of seed N, sources N times slower, checkpoints N times more often, fault POINT#N KIND, incident KIND at= for= pick=", line)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n+1, err)
@@ -228,7 +240,7 @@ func smaller(t *tape, fails func(*tape) bool) *tape {
 
 // replay is the same tape, played back from its beginning.
 func (t *tape) replay() *tape {
-	c := &tape{seed: t.seed, counts: map[string]int{}, faults: map[string]fault{}, planned: slices.Clone(t.planned)}
+	c := &tape{seed: t.seed, slowly: t.slowly, often: t.often, counts: map[string]int{}, faults: map[string]fault{}, planned: slices.Clone(t.planned)}
 	for id, f := range t.faults {
 		c.faults[id] = f
 	}

@@ -159,7 +159,7 @@ func (s *source) poll() {
 	if s.gone() {
 		return
 	}
-	s.p.after(w.upTo(100*time.Millisecond), s.poll)
+	s.p.after(w.upTo(time.Duration(w.tape.slowly)*100*time.Millisecond), s.poll)
 	for i := range s.splits {
 		p := &s.splits[i]
 		for range 1 + w.rng.IntN(3) {

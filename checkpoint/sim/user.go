@@ -33,9 +33,11 @@ func (w *world) happen(i incident) {
 	w.log("%s for %v, pick %d", i.kind, i.for_, i.pick)
 	switch i.kind {
 	case "kill-worker":
+		w.saw("incident: %s", i.kind)
 		w.died(w.workers[int(i.pick)%len(w.workers)])
 	case "sleep-worker":
 		p := w.workers[int(i.pick)%len(w.workers)]
+		w.saw("incident: %s", i.kind)
 		p.asleepUntil = w.now.Add(i.for_)
 		if i.for_ > 3*time.Second { // it is taken for dead, and another takes its place
 			at := int(i.pick) % len(w.workers)
@@ -47,14 +49,21 @@ func (w *world) happen(i incident) {
 			})
 		}
 	case "kill-server":
+		w.saw("incident: %s", i.kind)
 		w.died(w.servers[len(w.servers)-1])
 	case "sleep-server":
+		w.saw("incident: %s", i.kind)
 		w.servers[len(w.servers)-1].asleepUntil = w.now.Add(i.for_)
 		w.newServer()
 	case "metastore-away":
+		w.saw("incident: %s", i.kind)
 		w.away["metastore"] = w.now.Add(i.for_)
 	case "storage-away":
+		w.saw("incident: %s", i.kind)
 		w.away["storage"] = w.now.Add(i.for_)
+	case "call-away":
+		w.saw("incident: %s", i.kind)
+		w.away[calls[int(i.pick)%len(calls)]] = w.now.Add(i.for_)
 	case "metastore-back":
 		w.meta.goBack(int(i.pick))
 	default:
@@ -75,9 +84,17 @@ func (w *world) ask(i incident, j *job) {
 		if a == nil || a.over() {
 			return
 		}
+		if i.kind == "cancel-checkpoint" && len(a.under) == 0 && i.for_ > 0 { // its user waits for one to begin
+			i.for_ -= 100 * time.Millisecond
+			w.after(100*time.Millisecond, func() { w.ask(i, j) })
+			return
+		}
+		w.saw("incident: %s", i.kind)
 		switch i.kind {
 		case "checkpoint":
-			a.feed(checkpoint.AskCheckpoint{Request: a.request()})
+			for range 1 + i.pick%3 {
+				a.feed(checkpoint.AskCheckpoint{Request: a.request()})
+			}
 		case "savepoint":
 			a.feed(checkpoint.AskSavepoint{Request: a.request(), Name: j.savepointName()})
 		default:
@@ -87,10 +104,12 @@ func (w *world) ask(i incident, j *job) {
 		w.deleteSavepoint(j, i.pick)
 	case "stop":
 		if running {
+			w.saw("incident: %s", i.kind)
 			row.desired, row.stopName = weir.DesiredStopped, j.savepointName()
 		}
 	case "cancel":
 		if running || row.desired == weir.DesiredStopped && !row.status.Terminal() {
+			w.saw("incident: %s", i.kind)
 			row.desired, row.stopName, row.then = weir.DesiredCanceled, "", nil
 		}
 	case "rescale", "rollback":
@@ -99,6 +118,7 @@ func (w *world) ask(i incident, j *job) {
 			base = w.snapshot(j.id, i.pick)
 		}
 		if running {
+			w.saw("incident: %s", i.kind)
 			row.desired, row.stopName, row.then = weir.DesiredStopped, "", &thenStart{base, 1 + int(i.pick/7)%3}
 			if i.kind == "rescale" {
 				row.then = nil // started again from where it ends
@@ -106,6 +126,7 @@ func (w *world) ask(i incident, j *job) {
 		}
 	case "fork":
 		if base := w.snapshot(j.id, i.pick); !base.IsZero() && len(w.jobs) < 3 && !w.truth.wiped {
+			w.saw("incident: %s", i.kind)
 			w.newJob(weir.JobID(fmt.Sprintf("job_%032x", len(w.jobs)+1)), base)
 		}
 	}
@@ -135,6 +156,7 @@ func (w *world) deleteSavepoint(j *job, pick uint64) {
 			pick++
 			continue
 		}
+		w.saw("incident: delete-savepoint")
 		record := row.rows[r.ID]
 		record.Discarded = true
 		w.truth.freed[weir.SnapshotRef{Job: j.id, Checkpoint: r.ID}] = true

@@ -43,6 +43,7 @@ type world struct {
 	ended   bool // every job is finished
 	broken  error
 	trace   []string
+	tally   Tally
 }
 
 // An occurrence is something that happens at a time, to a process or to nobody.
@@ -148,7 +149,7 @@ func newWorld(seed uint64, t *tape) *world {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	w := &world{
 		seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), tape: t, start: start, now: start,
-		blobs: blob.NewMemory(), away: map[string]time.Time{},
+		blobs: blob.NewMemory(), away: map[string]time.Time{}, tally: Tally{},
 	}
 	w.meta, w.truth = newMetastore(w), newTruth(w)
 	w.options = checkpoint.Options{
@@ -157,6 +158,7 @@ func newWorld(seed uint64, t *tape) *world {
 		Mode:      []checkpoint.Mode{checkpoint.ExactlyOnce, checkpoint.AtLeastOnce}[w.rng.IntN(8)/7],
 		Retention: []checkpoint.Retention{checkpoint.RetainOnCancellation, checkpoint.DeleteOnCancellation, checkpoint.RetainNone}[w.rng.IntN(3)],
 	}
+	w.options.Interval /= time.Duration(t.often)
 	if w.rng.IntN(8) == 0 {
 		w.options.Interval = 0
 	}
