@@ -241,7 +241,7 @@ func (j jobView) print(w io.Writer) error {
 
 // jobVerb makes a verb that POSTs to (or DELETEs) a job, waits for what it asked for
 // and shows the job.
-func jobVerb(use, short, method, rest string, body func(*cobra.Command) any, wait func(context.Context, *client, jobView) (jobView, error)) *cobra.Command {
+func jobVerb(use, short, method, rest string, body func(*cobra.Command) any, wait waiting) *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
 		Use: use + " JOB", Short: short, Args: usageArgs(cobra.ExactArgs(1)),
@@ -253,11 +253,8 @@ func jobVerb(use, short, method, rest string, body func(*cobra.Command) any, wai
 			if method == "DELETE" {
 				return c.do(cmd.Context(), method, jobPath(args[0], rest), nil, nil)
 			}
-			var job jobView
-			if err := c.do(cmd.Context(), method, jobPath(args[0], rest), body(cmd), &job); err != nil {
-				return err
-			}
-			if job, err = within(cmd.Context(), func(ctx context.Context) (jobView, error) { return wait(ctx, c, job) }); err != nil {
+			job, err := c.ask(cmd.Context(), args[0], rest, body(cmd), wait)
+			if err != nil {
 				return err
 			}
 			return f.show(cmd.OutOrStdout(), job, func(w io.Writer) error {

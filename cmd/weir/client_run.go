@@ -160,7 +160,7 @@ func (f *runFlags) interrupted(c *client, job jobView, alone bool, stdout, stder
 	ctx := context.Background()
 	if !alone {
 		var err error
-		if job, err = within(ctx, func(ctx context.Context) (jobView, error) { return c.stop(ctx, job) }); err != nil {
+		if job, err = c.ask(ctx, job.ID, "/stop", nil, ending); err != nil {
 			return fmt.Errorf("stop with savepoint: %w", err)
 		}
 		if job.Status == "FAILED" {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/url"
@@ -117,11 +116,8 @@ func newSavepointRestore() *cobra.Command {
 				return err
 			}
 			body.From = "savepoint:" + strings.TrimPrefix(args[1], "savepoint:")
-			var job jobView
-			if err := c.do(cmd.Context(), "POST", jobPath(args[0], "/restore"), body, &job); err != nil {
-				return err
-			}
-			if job, err = within(cmd.Context(), func(ctx context.Context) (jobView, error) { return begun(ctx, c, job) }); err != nil {
+			job, err := c.ask(cmd.Context(), args[0], "/restore", body, begun)
+			if err != nil {
 				return err
 			}
 			return f.show(cmd.OutOrStdout(), job, func(w io.Writer) error {

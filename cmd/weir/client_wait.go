@@ -30,17 +30,32 @@ func terminal(j jobView) bool {
 	return j.Status == "FINISHED" || j.Status == "FAILED" || j.Status == "STOPPED" || j.Status == "CANCELED"
 }
 
-// stop stops a job with a savepoint and waits for its end.
-func (c *client) stop(ctx context.Context, job jobView) (jobView, error) {
-	if err := c.do(ctx, "POST", jobPath(job.ID, "/stop"), nil, &job); err != nil {
+// A waiting waits for what was asked of a job, which was seen as before ahead of that.
+type waiting func(ctx context.Context, c *client, before, job jobView) (jobView, error)
+
+// ask asks something of a job and gives what it leads to a minute; the job goes on by
+// itself.
+func (c *client) ask(ctx context.Context, name, verb string, body any, wait waiting) (jobView, error) {
+	var before jobView
+	if err := c.do(ctx, "GET", jobPath(name, ""), nil, &before); err != nil {
+		return before, err
+	}
+	job := before
+	if err := c.do(ctx, "POST", jobPath(before.ID, verb), body, &job); err != nil {
 		return job, err
 	}
-	return ending(ctx, c, job)
+	limited, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	job, err := wait(limited, c, before, job)
+	if limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("job %s is %s after %v; it goes on by itself", job.Name, job.Status, stopTimeout)
+	}
+	return job, err
 }
 
 // ending waits for the end of a job that was told to. A stop whose savepoint fails is
 // taken back by the server.
-func ending(ctx context.Context, c *client, job jobView) (jobView, error) {
+func ending(ctx context.Context, c *client, _, job jobView) (jobView, error) {
 	job, err := c.await(ctx, job, func(j jobView) bool { return terminal(j) || j.Desired == "running" })
 	if err == nil && !terminal(job) {
 		err = fmt.Errorf("job %s runs on: %s", job.Name, c.lastEvent(ctx, job))
@@ -48,10 +63,10 @@ func ending(ctx context.Context, c *client, job jobView) (jobView, error) {
 	return job, err
 }
 
-// begun waits until the next attempt of a job has begun.
-func begun(ctx context.Context, c *client, job jobView) (jobView, error) {
-	before := job.Attempt
-	return c.await(ctx, job, func(j jobView) bool { return j.Attempt > before })
+// begun waits until an attempt of a job has begun after it was seen as before. The answer
+// to what was asked meanwhile may be of that attempt already.
+func begun(ctx context.Context, c *client, before, job jobView) (jobView, error) {
+	return c.await(ctx, job, func(j jobView) bool { return j.Attempt > before.Attempt })
 }
 
 // lastEvent is the newest line of a job's history; empty where it cannot be read.
@@ -88,15 +103,4 @@ func (c *client) events(ctx context.Context, job string) ([]eventView, error) {
 		}
 		after = page.Next
 	}
-}
-
-// within gives what a verb waits for a minute; the job goes on by itself.
-func within(ctx context.Context, wait func(context.Context) (jobView, error)) (jobView, error) {
-	limited, cancel := context.WithTimeout(ctx, stopTimeout)
-	defer cancel()
-	job, err := wait(limited)
-	if limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("job %s is %s after %v; it goes on by itself", job.Name, job.Status, stopTimeout)
-	}
-	return job, err
 }
