@@ -1,5 +1,5 @@
 /// <reference types="vitest/config" />
-import { cpSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
@@ -15,8 +15,20 @@ function swagger(): Plugin {
   };
 }
 
+// The folder holds placeholder.html, which git keeps so that the Go code compiles before any
+// build: so a build removes what the last one made, and not all that is there.
+function afresh(): Plugin {
+  return {
+    name: "afresh",
+    apply: "build",
+    buildStart() {
+      for (const made of ["assets", "swagger"]) rmSync(`dist/${made}`, { recursive: true, force: true });
+    },
+  };
+}
+
 export default defineConfig({
-  plugins: [react(), swagger()],
+  plugins: [react(), afresh(), swagger()],
   build: { emptyOutDir: false, chunkSizeWarningLimit: 900 },
   server: { proxy: { "/v1": "http://127.0.0.1:7420" } },
   test: { environment: "happy-dom" },
