@@ -193,8 +193,8 @@ function Row({ c, open, toggle }: { c: Checkpoint; open: boolean; toggle: (id: n
         <When at={c.triggered_at} />
       </td>
       <td className="num">{count(took)}</td>
-      <td className="num">{c.status === "completed" ? bytes(c.state_bytes) : "–"}</td>
-      <td className="num new">{c.status === "completed" ? bytes(c.new_bytes) : "–"}</td>
+      <td className="num">{c.state_bytes > 0 ? bytes(c.state_bytes) : "–"}</td>
+      <td className="num new">{c.new_bytes > 0 ? bytes(c.new_bytes) : "–"}</td>
       <td className="why" title={c.failure?.message}>
         {c.failure ? `${c.failure.reason}: ${c.failure.message}` : c.commits_open ? "its output is being made visible" : ""}
       </td>
