@@ -42,16 +42,22 @@ func acks(reports []deploy.Report, id weir.CheckpointID) (n int) {
 	return n
 }
 
+// runs deploys and waits until every task runs.
+func (h *harness) runs(m deploy.Deploy) {
+	h.t.Helper()
+	h.must(deploy.KindDeploy, m)
+	h.until("every task runs", func(r []deploy.Report, _ deploy.Heartbeat) bool {
+		n, _ := statuses(r, m.Attempt.Number)
+		return n == len(m.Tasks)
+	})
+}
+
 // A worker answers for all its tasks: who is done, and whose barrier is missing.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	m := h.deployment(1, endless)
-	h.must(deploy.KindDeploy, m)
-	h.until("every task runs", func(r []deploy.Report, _ deploy.Heartbeat) bool {
-		n, _ := statuses(r, 1)
-		return n == len(m.Tasks)
-	})
+	h.runs(m)
 	h.trigger(m, 1, nil, 1) // one source of two
 	var got string
 	h.until("the barrier arrives", func([]deploy.Report, deploy.Heartbeat) bool {
@@ -82,11 +88,7 @@ func TestAtLeastOnceDeployed(t *testing.T) {
 	h := start(t)
 	m := h.deployment(1, endless)
 	m.Mode = checkpoint.AtLeastOnce
-	h.must(deploy.KindDeploy, m)
-	h.until("every task runs", func(r []deploy.Report, _ deploy.Heartbeat) bool {
-		n, _ := statuses(r, 1)
-		return n == len(m.Tasks)
-	})
+	h.runs(m)
 	h.trigger(m, 1, nil, 0)
 	h.trigger(m, 2, nil, 0)
 	h.until("the second barrier is read behind the first", func([]deploy.Report, deploy.Heartbeat) bool {
@@ -106,11 +108,7 @@ func TestEndedCheckpointIsNotTaken(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	m := h.deployment(1, endless)
-	h.must(deploy.KindDeploy, m)
-	h.until("every task runs", func(r []deploy.Report, _ deploy.Heartbeat) bool {
-		n, _ := statuses(r, 1)
-		return n == len(m.Tasks)
-	})
+	h.runs(m)
 	h.trigger(m, 5, []weir.CheckpointID{3, 5})
 	for id := range weir.CheckpointID(5) {
 		h.trigger(m, id+1, nil, 0, 1)

@@ -80,19 +80,27 @@ func TestSinkExactlyOnce(t *testing.T) {
 	}
 }
 
+// unheard is a cluster with a server, a worker and a folder for output, whose sinks do not
+// hear of a decision before c.Lose is taken back.
+func unheard(t *testing.T) (c *jobtest.Cluster, s *job.Service, out string) {
+	t.Helper()
+	c = jobtest.New(t)
+	lost := func(kind string) bool { return kind == deploy.KindCommit || kind == deploy.KindCommitOnly }
+	c.Lose.Store(&lost)
+	s = c.Server("s1")
+	c.Worker("w1", 4)
+	out = filepath.Join(c.Dir, "out")
+	if err := os.Mkdir(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return c, s, out
+}
+
 // A cancel makes decided output visible first, also where the attempt's own sinks
 // never heard of the decision.
 func TestCancelCompletesCommits(t *testing.T) {
 	t.Parallel()
-	c := jobtest.New(t)
-	lost := func(kind string) bool { return kind == deploy.KindCommit || kind == deploy.KindCommitOnly }
-	c.Lose.Store(&lost)
-	s := c.Server("s1")
-	c.Worker("w1", 4)
-	out := filepath.Join(c.Dir, "out")
-	if err := os.Mkdir(out, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	c, s, out := unheard(t)
 	ctx := context.Background()
 	j := submit(t, c, s, "copy", copyRows(out))
 	completed(t, c, "copy")
@@ -152,15 +160,7 @@ func TestEndsCompleteCommits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := jobtest.New(t)
-			lost := func(kind string) bool { return kind == deploy.KindCommit || kind == deploy.KindCommitOnly }
-			c.Lose.Store(&lost)
-			s := c.Server("s1")
-			c.Worker("w1", 4)
-			out := filepath.Join(c.Dir, "out")
-			if err := os.Mkdir(out, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			c, s, out := unheard(t)
 			slow := strings.Replace(copyRows(out), "'rows-per-second' = '40000'", "'rows-per-second' = '10000'", 1)
 			submit(t, c, s, "copy", strings.Replace(slow, test.from, test.to, 1))
 			completed(t, c, "copy")

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 
 	"weir"
 	"weir/checkpoint"
-	"weir/exec/deploy"
 	"weir/server/job"
 	"weir/server/job/jobtest"
 )
@@ -345,15 +342,7 @@ func goneBack(t *testing.T, c *jobtest.Cluster, j weir.Job) weir.CheckpointID {
 // storage is no fault of storage, and its open commits are no reason to wait for ever.
 func TestAdoptLostBase(t *testing.T) {
 	t.Parallel()
-	c := jobtest.New(t)
-	lost := func(kind string) bool { return kind == deploy.KindCommit || kind == deploy.KindCommitOnly }
-	c.Lose.Store(&lost)
-	s := c.Server("s1")
-	c.Worker("w1", 4)
-	out := filepath.Join(c.Dir, "out")
-	if err := os.Mkdir(out, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	c, s, out := unheard(t)
 	ctx := context.Background()
 	submit(t, c, s, "copy", copyRows(out))
 	completed(t, c, "copy")
