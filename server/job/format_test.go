@@ -18,7 +18,8 @@ import (
 )
 
 // A checkpoint of version 1 as a job at parallelism 2 left it: its manifest, and the
-// objects that it names. Every later program must read it.
+// objects that it names. Every later program must read it. -rewrite writes it only where it
+// is not there: it is to stay as it was written.
 const (
 	oldFolder = "../../checkpoint/testdata/v1"
 	oldKeys   = 400
@@ -48,25 +49,51 @@ func TestOldCheckpoint(t *testing.T) {
 	c.Worker("w1", 4)
 	c.Heard(s, 1)
 	ctx := context.Background()
-	if f := flag.Lookup("rewrite"); f != nil && f.Value.String() == "true" {
+	if rewrites(oldFolder) {
 		writeOld(t, c, s)
 		return
 	}
-	keys, manifest := readOld(t)
+	if m := finishOld(t, c, s, oldFolder, oldQuery); len(m.Objects()) == 0 {
+		t.Fatal("it names no object")
+	}
+	page, err := s.Results(ctx, "old", job.ResultQuery{OrderBy: "key", Limit: oldKeys + 1})
+	if err != nil || len(page.Rows) != oldKeys {
+		t.Fatalf("%d rows, %v", len(page.Rows), err)
+	}
+	for key, row := range page.Rows {
+		if string(row) != oldAnswer(key) {
+			t.Fatalf("row %s, want %s", row, oldAnswer(key))
+		}
+	}
+}
+
+// rewrites reports whether what was kept is to be made: with -rewrite, where nothing is.
+func rewrites(folder string) bool {
+	f := flag.Lookup("rewrite")
+	_, err := os.Stat(folder)
+	return f != nil && f.Value.String() == "true" && err != nil
+}
+
+// finishOld has a job adopt the one checkpoint that was kept in a folder, and go on from it
+// at another parallelism, to its end.
+func finishOld(t *testing.T, c *jobtest.Cluster, s *job.Service, folder, query string) *checkpoint.Manifest {
+	t.Helper()
+	ctx := context.Background()
+	keys, manifest := readOld(t, folder)
 	for key, data := range keys {
 		put(t, c, key, data)
 	}
 	m, err := checkpoint.DecodeManifest(keys[manifest])
-	if err != nil || len(m.Objects()) == 0 || m.Parallelism != 2 {
+	if err != nil || m.Parallelism != 2 {
 		t.Fatalf("%s: %v", manifest, err)
 	}
-	spec := c.Spec("old", oldQuery, 3)
+	spec := c.Spec("old", query, 3)
 	graph, err := json.Marshal(spec.Graph)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = c.Store.CreateJob(ctx, weir.Job{
-		ID: m.Job, Name: "old", SQL: oldQuery, Plan: graph, Parallelism: 3, MaxParallelism: spec.Graph.MaxParallelism, OnRowError: "fail",
+		ID: m.Job, Name: "old", SQL: query, Plan: graph, Parallelism: 3, MaxParallelism: spec.Graph.MaxParallelism, OnRowError: "fail",
 		Desired: weir.DesiredCanceled, Status: weir.StatusCreated,
 	}, "")
 	if err != nil {
@@ -83,15 +110,7 @@ func TestOldCheckpoint(t *testing.T) {
 	if j = c.Await(s, "old", weir.StatusFinished, weir.StatusFailed); j.Status != weir.StatusFinished {
 		t.Fatalf("%s: %+v", j.Status, j.Failure)
 	}
-	page, err := s.Results(ctx, "old", job.ResultQuery{OrderBy: "key", Limit: oldKeys + 1})
-	if err != nil || len(page.Rows) != oldKeys {
-		t.Fatalf("%d rows, %v", len(page.Rows), err)
-	}
-	for key, row := range page.Rows {
-		if string(row) != oldAnswer(key) {
-			t.Fatalf("row %s, want %s", row, oldAnswer(key))
-		}
-	}
+	return m
 }
 
 // writeOld runs the job halfway and keeps what its savepoint consists of.
@@ -109,33 +128,40 @@ func writeOld(t *testing.T, c *jobtest.Cluster, s *job.Service) {
 		t.Fatal(err)
 	}
 	j := c.Await(s, "writer", weir.StatusStopped)
-	m, err := checkpoint.LoadManifest(ctx, c.Blobs, checkpoint.ManifestKey(j.ID, j.Base.Checkpoint))
+	keepOld(t, c, oldFolder, j.ID, j.Base.Checkpoint)
+}
+
+// keepOld keeps the manifest of a checkpoint and what it names in a folder.
+func keepOld(t *testing.T, c *jobtest.Cluster, folder string, j weir.JobID, id weir.CheckpointID) {
+	t.Helper()
+	m, err := checkpoint.LoadManifest(t.Context(), c.Blobs, checkpoint.ManifestKey(j, id))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(oldFolder); err != nil {
-		t.Fatal(err)
-	}
 	for _, key := range append(m.Objects(), checkpoint.ManifestKey(m.Job, m.Checkpoint)) {
-		path := filepath.Join(oldFolder, filepath.FromSlash(key))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, read(t, c, key), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		keep(t, filepath.Join(folder, filepath.FromSlash(key)), read(t, c, key))
 	}
 }
 
-// readOld reads the kept folder: objects by key, and which is the manifest.
-func readOld(t *testing.T) (keys map[string][]byte, manifest string) {
+func keep(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readOld reads a kept folder: objects by key, and which is the manifest.
+func readOld(t *testing.T, folder string) (keys map[string][]byte, manifest string) {
 	t.Helper()
 	keys = map[string][]byte{}
-	err := filepath.WalkDir(oldFolder, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		rel, err := filepath.Rel(oldFolder, path)
+		rel, err := filepath.Rel(folder, path)
 		if err != nil {
 			return err
 		}
@@ -155,7 +181,7 @@ func readOld(t *testing.T) (keys map[string][]byte, manifest string) {
 // processed.
 func TestNewerManifest(t *testing.T) {
 	t.Parallel()
-	keys, manifest := readOld(t)
+	keys, manifest := readOld(t, oldFolder)
 	newer := strings.Replace(string(keys[manifest]), `"version":1`, `"version":2`, 1)
 	_, err := checkpoint.DecodeManifest([]byte(newer))
 	if err == nil || !strings.Contains(err.Error(), "version 2, this program reads version 1") {
