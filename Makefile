@@ -40,7 +40,7 @@ test: deps build killpoints ## every test: Go with the race detector, web, end t
 	$(GO) test -race -parallel 6 -timeout 10m ./...
 	$(GO) test -count=1 -timeout 5m ./checkpoint/sim -run TestSeeds -v -seeds 2000
 	cd web && npm test --silent
-	$(GO) test -count=1 -timeout 5m -tags e2e ./e2e
+	$(GO) test -count=1 -parallel 6 -timeout 5m -tags e2e ./e2e
 
 .PHONY: test-long
 test-long: deps build killpoints ## longer runs of the simulations, models and fuzzers

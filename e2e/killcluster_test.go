@@ -83,6 +83,12 @@ func (d *doomed) begin(name, plan string) {
 
 func (d *doomed) api(t *testing.T, server string) api { return api{t, "http://" + d.listen[server]} }
 
+// struck reports whether the process has died, or sleeps, of its plan.
+func (d *doomed) struck(name string) bool {
+	log := d.processes[name].log.String()
+	return strings.Contains(log, "killpoint: killed at") || strings.Contains(log, "killpoint: stopped at")
+}
+
 // awaitDeath waits until the process has died of its plan.
 func (d *doomed) awaitDeath(t *testing.T, name string) {
 	t.Helper()
@@ -92,7 +98,7 @@ func (d *doomed) awaitDeath(t *testing.T, name string) {
 	case <-time.After(20 * time.Second):
 		t.Fatalf("%s has not come to its point within 20 s", name)
 	}
-	if !strings.Contains(p.log.String(), "killpoint: killed at") {
+	if !d.struck(name) {
 		t.Fatalf("%s has ended otherwise: %s", name, tail(p.log.String(), 2000))
 	}
 }
@@ -100,9 +106,21 @@ func (d *doomed) awaitDeath(t *testing.T, name string) {
 // awaitStop waits until the process has stopped by its plan.
 func (d *doomed) awaitStop(t *testing.T, name string) {
 	t.Helper()
-	until(t, 20*time.Second, name+" stops at its point", func() bool {
-		return strings.Contains(d.processes[name].log.String(), "killpoint: stopped at")
-	})
+	until(t, 20*time.Second, name+" stops at its point", func() bool { return d.struck(name) })
+}
+
+// finished reports whether the job has ended well, as far as its server says so.
+func (a api) finished(name string) bool {
+	client := http.Client{Timeout: time.Second} // the server may sleep
+	res, err := client.Get(a.base + "/v1/jobs/" + name)
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	var j struct {
+		Status any `json:"status"` // a word; the code where there is no job
+	}
+	return json.NewDecoder(res.Body).Decode(&j) == nil && j.Status == "FINISHED"
 }
 
 // submit starts a job that copies numbered rows into one folder and counts them by key

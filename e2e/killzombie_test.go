@@ -36,7 +36,7 @@ func zombieRounds() (rounds []round) {
 
 func (r *running) replaceWorker() {
 	r.arm()
-	r.submit(r.a, r.name, often)
+	r.strike("w1")
 	r.awaitStop(r.t, "w1")
 	r.begin("w3", "")
 	r.awaitSecond(r.a)
@@ -48,7 +48,7 @@ func (r *running) replaceWorker() {
 
 func (r *running) replaceServer() {
 	r.arm()
-	r.submit(r.a, r.name, often)
+	r.strike("server")
 	r.awaitStop(r.t, "server")
 	r.begin("server2", "")
 	a := r.api(r.t, "server2")
