@@ -10,18 +10,24 @@ import (
 	"weir/checkpoint"
 )
 
-// maxQuestions bounds the reads that wait for one task.
-const maxQuestions = 64
+const (
+	// maxQuestions bounds the reads that wait for one task.
+	maxQuestions = 64
+	// triggersKept bounds what is remembered of triggers.
+	triggersKept = 64
+)
 
 // A mailbox holds what others ask of a task until its loop looks. Nothing in it is
 // lost and no sender ever waits; all of it is bounded: triggers by the coordinator,
-// which has few open, commits by those, questions by maxQuestions.
+// which has few open, commits by those, questions by maxQuestions. What is said again, as
+// often as an answer is lost, is there once.
 type mailbox struct {
 	wakeC chan struct{} // capacity 1, shared with the task's inputs
 	full  atomic.Bool   // something is in mu
 	mu    struct {
 		sync.Mutex
 		triggers  []checkpoint.Trigger
+		came      []weir.CheckpointID // triggers so far, the last triggersKept
 		commits   []weir.CheckpointID
 		questions []question
 		close     bool
@@ -51,21 +57,28 @@ func newMailbox() *mailbox { return &mailbox{wakeC: make(chan struct{}, 1)} }
 
 func (m *mailbox) trigger(t checkpoint.Trigger) {
 	m.mu.Lock()
-	m.mu.triggers = append(m.mu.triggers, t)
+	if !slices.Contains(m.mu.came, t.Checkpoint) {
+		m.mu.triggers = append(m.mu.triggers, t)
+		if m.mu.came = append(m.mu.came, t.Checkpoint); len(m.mu.came) > triggersKept {
+			m.mu.came = slices.Delete(m.mu.came, 0, 1)
+		}
+	}
 	m.mu.Unlock()
 	m.wake()
 }
 
-// triggered reports whether the trigger of a checkpoint waits for the loop.
+// triggered reports whether the trigger of a checkpoint has come, be it taken or not.
 func (m *mailbox) triggered(id weir.CheckpointID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.ContainsFunc(m.mu.triggers, func(t checkpoint.Trigger) bool { return t.Checkpoint == id })
+	return slices.Contains(m.mu.came, id)
 }
 
 func (m *mailbox) commit(id weir.CheckpointID) {
 	m.mu.Lock()
-	m.mu.commits = append(m.mu.commits, id)
+	if !slices.Contains(m.mu.commits, id) {
+		m.mu.commits = append(m.mu.commits, id)
+	}
 	m.mu.Unlock()
 	m.wake()
 }
