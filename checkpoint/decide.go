@@ -23,8 +23,9 @@ func (c *Coordinator) ack(now time.Time, a Ack) (AckAnswer, []Action) {
 		return c.lateAck(a)
 	}
 	p := c.pending[i]
-	if p.phase == aborting {
-		return AckLate, nil // its objects go once the abort is recorded, or by its next ack
+	if p.phase == aborting { // its objects go once the abort is recorded: until then it may be complete
+		p.late = append(p.late, c.ownObjects(a)...)
+		return AckLate, nil
 	}
 	a.AckedAt = now
 	answer := p.add(a, c.tasks)
@@ -53,24 +54,28 @@ func (c *Coordinator) lateAck(a Ack) (AckAnswer, []Action) {
 	if !slices.Contains(c.aborted, a.Checkpoint) {
 		return AckUnknown, nil
 	}
-	var keys []string
-	for _, key := range ackObjects(a) {
+	return AckLate, drop(a.Checkpoint, c.ownObjects(a))
+}
+
+func drop(id weir.CheckpointID, keys []string) []Action {
+	if len(keys) == 0 {
+		return nil
+	}
+	return []Action{DropObjects{ID: id, Keys: keys}}
+}
+
+// ownObjects are those that an ack names and that were written for its checkpoint.
+func (c *Coordinator) ownObjects(a Ack) (keys []string) {
+	if a.Snapshot == nil {
+		return nil
+	}
+	for _, key := range (&Manifest{Tasks: []TaskSnapshot{*a.Snapshot}}).Objects() {
 		k, ok := parseKey(key)
 		if ok && !k.Full && k.Job == c.fence.Job && k.Attempt == c.fence.Attempt && k.Checkpoint == a.Checkpoint {
 			keys = append(keys, key)
 		}
 	}
-	if len(keys) == 0 {
-		return AckLate, nil
-	}
-	return AckLate, []Action{DropObjects{ID: a.Checkpoint, Keys: keys}}
-}
-
-func ackObjects(a Ack) []string {
-	if a.Snapshot == nil {
-		return nil
-	}
-	return (&Manifest{Tasks: []TaskSnapshot{*a.Snapshot}}).Objects()
+	return keys
 }
 
 // manifest lists what the acks named.
@@ -298,7 +303,7 @@ func (c *Coordinator) end(now time.Time, p *pending) []Action {
 	if len(c.aborted) > maxAborted {
 		c.aborted = c.aborted[1:]
 	}
-	acts := []Action{Ended{Record: p.record}, Collect{}, Tell{Kind: string(p.record.Type), Message: ended(p)}}
+	acts := append(drop(p.record.ID, p.late), Ended{Record: p.record}, Collect{}, Tell{Kind: string(p.record.Type), Message: ended(p)})
 	if p.record.Final {
 		c.holdUntil = now.Add(backoff)
 	}
