@@ -99,7 +99,48 @@ func endAttempt(ctx context.Context, tx *sql.Tx, j weir.Job, by string, failure 
 // transition that Status.CanBecome forbids is weir.ErrConflict, and so is
 // SCHEDULING, which only BeginAttempt gives.
 func (s *Store) SetStatus(ctx context.Context, fence weir.Fence, to weir.Status, failure *weir.Failure) error {
-	return s.decide(ctx, "set status", fence, func(ctx context.Context, tx *sql.Tx, j weir.Job) error {
+	for {
+		also, err := s.startsFrom(ctx, fence.Job, to)
+		if err == nil {
+			err = s.setStatus(ctx, fence, to, failure, also)
+		}
+		if !errors.Is(err, errOtherStart) {
+			return err
+		}
+	}
+}
+
+// errOtherStart: what a job starts from once it has ended was changed just now.
+var errOtherStart = errors.New("another start was asked for")
+
+// startsFrom is the job whose row the end of a job will lock, if any.
+func (s *Store) startsFrom(ctx context.Context, job weir.JobID, to weir.Status) (weir.JobID, error) {
+	if !to.Terminal() {
+		return "", nil
+	}
+	j, err := s.Job(ctx, string(job))
+	switch {
+	case errors.Is(err, weir.ErrNotFound): // the fence will say so
+		return "", nil
+	case err != nil:
+		return "", wrap("set status", err)
+	}
+	return thenOwner(j), nil
+}
+
+// thenOwner is the job whose snapshot the start that follows j's end names, if any.
+func thenOwner(j weir.Job) weir.JobID {
+	if j.Then == nil {
+		return ""
+	}
+	return owner(j.Then.Base)
+}
+
+func (s *Store) setStatus(ctx context.Context, fence weir.Fence, to weir.Status, failure *weir.Failure, also weir.JobID) error {
+	return s.decideWith(ctx, "set status", fence, also, func(ctx context.Context, tx *sql.Tx, j weir.Job) error {
+		if to.Terminal() && thenOwner(j) != also {
+			return errOtherStart
+		}
 		if !j.Status.CanBecome(to) || to == weir.StatusScheduling {
 			return conflict("job %q is %s: it cannot become %s", j.Name, j.Status, to)
 		}

@@ -27,8 +27,17 @@ const fence = `UPDATE jobs SET writes = substr($1 || writes, 1, 256)
 // decide runs f in a transaction that begins with the fence; f gets the job as it
 // stands under the lock. A newer owner makes it weir.ErrStale.
 func (s *Store) decide(ctx context.Context, what string, f weir.Fence, do func(context.Context, *sql.Tx, weir.Job) error) error {
+	return s.decideWith(ctx, what, f, "", do)
+}
+
+// decideWith is decide for an f that will also lock the row of another job, or of none:
+// rows are locked in the order of their ids.
+func (s *Store) decideWith(ctx context.Context, what string, f weir.Fence, also weir.JobID, do func(context.Context, *sql.Tx, weir.Job) error) error {
 	token := newToken()
 	err := s.transact(ctx, f.Job, token, func(ctx context.Context, tx *sql.Tx) error {
+		if err := lockBefore(ctx, tx, also, f.Job); err != nil {
+			return err
+		}
 		job, err := scanJob(tx.QueryRowContext(ctx, fence, token, f.Job, f.Attempt.Number, f.Attempt.Tag, f.Term))
 		if errors.Is(err, sql.ErrNoRows) {
 			return stale(f)
@@ -47,10 +56,8 @@ func (s *Store) decide(ctx context.Context, what string, f weir.Fence, do func(c
 func (s *Store) locked(ctx context.Context, what string, id, also weir.JobID, do func(context.Context, *sql.Tx, weir.Job) error) error {
 	token := newToken()
 	err := s.transact(ctx, id, token, func(ctx context.Context, tx *sql.Tx) error {
-		if also != "" && also < id {
-			if err := lockJob(ctx, tx, also); err != nil {
-				return err
-			}
+		if err := lockBefore(ctx, tx, also, id); err != nil {
+			return err
 		}
 		job, err := scanJob(tx.QueryRowContext(ctx, `UPDATE jobs SET writes = substr($1 || writes, 1, 256)
 			WHERE id = $2 AND deleted_at IS NULL RETURNING `+jobColumns, token, id))
@@ -60,6 +67,14 @@ func (s *Store) locked(ctx context.Context, what string, id, also weir.JobID, do
 		return do(ctx, tx, job)
 	})
 	return wrap(what, err)
+}
+
+// lockBefore takes the lock of another job's row that comes before that of id.
+func lockBefore(ctx context.Context, tx *sql.Tx, also, id weir.JobID) error {
+	if also == "" || also >= id {
+		return nil
+	}
+	return lockJob(ctx, tx, also)
 }
 
 // lockJob takes the lock of a job's row, deleted or not, if there is one.

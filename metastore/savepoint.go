@@ -67,7 +67,8 @@ func (s *Store) DeleteSavepoint(ctx context.Context, name string) (checkpoint.Sa
 		if _, err := tx.ExecContext(ctx, `UPDATE checkpoints SET discarded = $1 WHERE job = $2 AND id = $3`, true, p.Job, p.Checkpoint); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM savepoints WHERE name = $1`, name)
+		// The name of one that failed may be another job's by now.
+		_, err = tx.ExecContext(ctx, `DELETE FROM savepoints WHERE name = $1 AND job = $2 AND checkpoint = $3`, name, p.Job, p.Checkpoint)
 		return err
 	})
 	return p, wrap("delete savepoint", err)
