@@ -56,12 +56,16 @@ type Rows interface {
 // A BehindError says that storage holds what the metastore does not know: nothing of the
 // job is deleted.
 type BehindError struct {
-	Job weir.JobID
-	Why string
+	Job     weir.JobID
+	Why     string
+	Deleted bool // the job was: it adopts nothing any more
 }
 
 // Error gives the whole sentence.
 func (e *BehindError) Error() string {
+	if e.Deleted {
+		return fmt.Sprintf("the metastore has gone back in time: %s; no object of %s, which was deleted, is deleted until weir storage check --job %[2]s --repair --unknown has removed what it does not know", e.Why, e.Job)
+	}
 	return fmt.Sprintf("the metastore has gone back in time: %s; no object of %s is deleted until a checkpoint was adopted", e.Why, e.Job)
 }
 
@@ -183,7 +187,7 @@ func (c *Collector) subject(ctx context.Context, job weir.JobID) (Subject, error
 	}
 	if found != nil {
 		if why := found.Behind(s.LastCheckpoint, s.Fence.Attempt); why != "" {
-			return s, &BehindError{Job: job, Why: why}
+			return s, &BehindError{Job: job, Why: why, Deleted: s.Deleted}
 		}
 	}
 	known.surveyed, known.last, known.attempt = true, s.LastCheckpoint, s.Fence.Attempt.Number

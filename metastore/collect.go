@@ -52,7 +52,8 @@ func (s *Store) Subject(ctx context.Context, job weir.JobID) (checkpoint.Subject
 		return out, wrap("read job", orNotFound(err, "job %s", job))
 	}
 	out.Keep, out.Deleted = h.keep(), h.deleted
-	out.Behind = failure != nil && failure.Reason == checkpoint.ReasonMetastoreBack
+	// One that was deleted will adopt nothing: what storage holds beyond its row holds it up.
+	out.Behind = failure != nil && failure.Reason == checkpoint.ReasonMetastoreBack && !h.deleted
 	return out, nil
 }
 

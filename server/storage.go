@@ -110,7 +110,8 @@ type StorageReport struct {
 	Jobs     int              `json:"jobs"`
 	Objects  int              `json:"objects"`
 	Bytes    int64            `json:"bytes"`
-	Sound    bool             `json:"sound"` // nothing that is kept is missing or damaged
+	Sound    bool             `json:"sound"`    // nothing that is kept, after a repair still, is missing or damaged
+	GivenUp  int              `json:"given_up"` // checkpoints that could not be restored any more, and that the repair gave up
 	Findings []StorageFinding `json:"findings"`
 } // @name StorageReport
 
@@ -127,9 +128,8 @@ type StorageFinding struct {
 } // @name StorageFinding
 
 func viewReport(r *job.StorageReport) StorageReport {
-	v := StorageReport{Jobs: r.Jobs, Objects: r.Objects, Bytes: r.Bytes, Sound: true, Findings: []StorageFinding{}}
+	v := StorageReport{Jobs: r.Jobs, Objects: r.Objects, Bytes: r.Bytes, Sound: r.Sound(), GivenUp: len(r.GivenUp), Findings: []StorageFinding{}}
 	for _, f := range r.Findings {
-		v.Sound = v.Sound && !f.Harms()
 		v.Findings = append(v.Findings, StorageFinding{
 			Fault: string(f.Fault), Job: string(f.Job), Checkpoint: int64(f.Checkpoint), Savepoint: f.Savepoint,
 			Object: f.Key, Bytes: f.Bytes, Problem: f.Problem, Repaired: f.Repaired,
@@ -164,7 +164,7 @@ func (s *Server) checkStorage(c echo.Context) error {
 // repairStorage does what a check says can be done.
 //
 //	@Summary		Check object storage and repair it
-//	@Description	Deletes orphans and unfinished uploads, and gives up checkpoints that are missing or damaged where nothing but retention keeps them. Savepoints, and what a job would start from, are only named.
+//	@Description	Deletes orphans and unfinished uploads, and gives up checkpoints that are missing or damaged where nothing but retention keeps them. Savepoints, and what a job would start from, are only named. given_up counts what was lost so.
 //	@Tags			storage
 //	@Accept			json
 //	@Produce		json

@@ -135,12 +135,13 @@ func TestStorageCheckAndRepair(t *testing.T) {
 	s.put("readme", "x")
 	check("", true, "foreign readme", "orphan "+orphan)
 	check("?job=shop&deep=true", true, "orphan "+orphan)
-	repair := func(body any, sound bool, lines ...string) {
+	repair := func(body any, sound bool, lines ...string) server.StorageReport {
 		t.Helper()
 		r := call[server.StorageReport](t, s.api, "POST", "/v1/storage/repair", body, 200)
 		if diff := cmp.Diff(lines, findings(r)); diff != "" || r.Sound != sound {
 			t.Errorf("repair %v: sound %v, -want +got\n%s", body, r.Sound, diff)
 		}
+		return r
 	}
 	repair(map[string]any{"job": "shop"}, true, "orphan "+orphan+": deleted")
 	s.put(old, "{")
@@ -153,13 +154,22 @@ func TestStorageCheckAndRepair(t *testing.T) {
 	}
 
 	s.put(orphan, "x") // what a manifest that cannot be read may name is left alone
-	repair(nil, false, "foreign readme", "missing "+saved+" of savepoint sale", "damaged "+old+": checkpoint 1 was given up")
+	lost := repair(nil, false, "foreign readme", "missing "+saved+" of savepoint sale", "damaged "+old+": checkpoint 1 was given up")
+	if lost.GivenUp != 1 {
+		t.Errorf("%d given up, want 1", lost.GivenUp)
+	}
 	repair(nil, false, "foreign readme", "missing "+saved+" of savepoint sale")
 	if _, err := s.blobs.Stat(t.Context(), base); err != nil {
 		t.Error(err)
 	}
+	s.manifest(2, s.fence.Attempt) // the savepoint's is back
+	s.put(old, "{")
+	if lost = repair(nil, true, "foreign readme"); lost.GivenUp != 0 {
+		t.Errorf("%d given up, want 0", lost.GivenUp)
+	}
 
 	call[server.Problem](t, s.api, "GET", "/v1/storage/check?job=nobody", nil, 404)
+	call[server.Problem](t, s.api, "GET", "/v1/storage/check?job="+string(weir.NewJobID()), nil, 404)
 	call[server.Problem](t, s.api, "GET", "/v1/storage/check?deep=perhaps", nil, 400)
 	call[server.Problem](t, s.api, "GET", "/v1/storage/check?repair=true", nil, 400)
 	call[server.Problem](t, s.api, "POST", "/v1/storage/repair", map[string]any{"everything": true}, 400)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -26,7 +27,7 @@ func newStorageCheck() *cobra.Command {
 	var repair, deep, unknown bool
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "compare object storage with the metastore; exit code 1 if something that is kept is missing or damaged",
+		Short: "compare object storage with the metastore; exit code 1 if something that is kept is missing or damaged, or a repair gave a checkpoint up",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if unknown && !repair {
@@ -52,10 +53,7 @@ func newStorageCheck() *cobra.Command {
 			if err := f.show(cmd.OutOrStdout(), report, func(w io.Writer) error { return printReport(w, report, repair) }); err != nil {
 				return err
 			}
-			if !report.Sound {
-				return fmt.Errorf("something that is to be kept is missing or damaged: see above")
-			}
-			return nil
+			return verdict(report)
 		},
 	}
 	f.add(cmd)
@@ -64,6 +62,31 @@ func newStorageCheck() *cobra.Command {
 	cmd.Flags().BoolVar(&repair, "repair", false, "delete orphans and unfinished uploads; give up checkpoints that are harmed")
 	cmd.Flags().BoolVar(&unknown, "unknown", false, "with --repair: delete also what is newer than the metastore knows")
 	return cmd
+}
+
+// verdict says what the exit code is about; nil: all that was kept is sound.
+func verdict(r server.StorageReport) error {
+	lost := fmt.Sprintf("%s could not be restored any more, and the repair gave it up", counted(r.GivenUp, "checkpoint"))
+	if r.GivenUp > 1 {
+		lost = fmt.Sprintf("%s could not be restored any more, and the repair gave them up", counted(r.GivenUp, "checkpoint"))
+	}
+	switch {
+	case r.Sound && r.GivenUp == 0:
+		return nil
+	case r.Sound:
+		return fmt.Errorf("%s: see above; all else that is to be kept is sound", lost)
+	case r.GivenUp == 0:
+		return errors.New("something that is to be kept is missing or damaged: see above")
+	}
+	return fmt.Errorf("something that is to be kept is missing or damaged: see above; besides, %s", lost)
+}
+
+// counted writes a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }
 
 // printReport shows the findings, and a line that sums them up.

@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	soundReport   = `{"jobs":2,"objects":7,"bytes":2048,"sound":true,"findings":[]}`
-	harmedReport  = `{"jobs":1,"objects":3,"bytes":100,"sound":false,"findings":[{"fault":"missing","job":"job_1","checkpoint":2,"savepoint":"sale","object":"job_1/2/manifest","bytes":0,"problem":"not there\u001b"},{"fault":"orphan","job":"job_1","checkpoint":1,"object":"job_1/1-aa/x-0/1-7","bytes":12,"problem":"nobody needs it"}]}`
-	repairedTexts = `{"jobs":1,"objects":3,"bytes":100,"sound":true,"findings":[{"fault":"orphan","object":"job_1/1-aa/x-0/1-7","bytes":12,"problem":"nobody needs it","repaired":"deleted"},{"fault":"foreign","object":"readme","bytes":1,"problem":"no object of Weir"}]}`
+	soundReport   = `{"jobs":2,"objects":7,"bytes":2048,"sound":true,"given_up":0,"findings":[]}`
+	harmedReport  = `{"jobs":1,"objects":3,"bytes":100,"sound":false,"given_up":0,"findings":[{"fault":"missing","job":"job_1","checkpoint":2,"savepoint":"sale","object":"job_1/2/manifest","bytes":0,"problem":"not there\u001b"},{"fault":"orphan","job":"job_1","checkpoint":1,"object":"job_1/1-aa/x-0/1-7","bytes":12,"problem":"nobody needs it"}]}`
+	repairedTexts = `{"jobs":1,"objects":3,"bytes":100,"sound":true,"given_up":0,"findings":[{"fault":"orphan","object":"job_1/1-aa/x-0/1-7","bytes":12,"problem":"nobody needs it","repaired":"deleted"},{"fault":"foreign","object":"readme","bytes":1,"problem":"no object of Weir"}]}`
+	lostReport    = `{"jobs":1,"objects":3,"bytes":100,"sound":true,"given_up":1,"findings":[{"fault":"damaged","job":"job_1","checkpoint":2,"object":"job_1/2/manifest","bytes":1,"problem":"unreadable","repaired":"checkpoint 2 was given up"}]}`
+	bothReport    = `{"jobs":1,"objects":3,"bytes":100,"sound":false,"given_up":2,"findings":[]}`
 	adoptables    = `{"checkpoints":[{"checkpoint":8,"final":false,"state_bytes":0,"known":false,"whole":false,"problem":"damaged"},{"checkpoint":7,"attempt":"4-0badcafe","type":"savepoint","savepoint":"sale","final":true,"state_bytes":4096,"known":true,"whole":true}]}`
 	adopted       = `{"job":{"name":"shop","status":"FAILED"},"checkpoint":{"checkpoint":7,"attempt":"4-0badcafe","type":"checkpoint","final":false,"state_bytes":4096,"known":false,"whole":true}}`
 )
@@ -42,6 +44,12 @@ orphan   job_1/1-aa/x-0/1-7  12 B  nobody needs it    deleted
 foreign  readme               1 B  no object of Weir  none
 1 jobs, 3 objects, 100 B: 2 findings
 `, ""},
+		"lost": {"storage check --repair", `POST /v1/storage/repair {}`, lostReport, 1, `
+FAULT    OBJECT            SIZE  PROBLEM     REPAIR
+damaged  job_1/2/manifest   1 B  unreadable  checkpoint 2 was given up
+1 jobs, 3 objects, 100 B: 1 findings
+`, "weir: 1 checkpoint could not be restored any more, and the repair gave it up: see above; all else that is to be kept is sound\n"},
+		"lost and harmed":   {"storage check --repair", `POST /v1/storage/repair {}`, bothReport, 1, "1 jobs, 3 objects, 100 B: 0 findings\n", "weir: something that is to be kept is missing or damaged: see above; besides, 2 checkpoints could not be restored any more, and the repair gave them up\n"},
 		"as JSON":           {"storage check -o json", "GET /v1/storage/check?deep=false ", harmedReport, 1, harmedReport, "weir: something that is to be kept is missing or damaged: see above\n"},
 		"unknown alone":     {"storage check --unknown", "", "", 2, "", "weir: --unknown says what --repair may delete: give both\n"},
 		"adoptable":         {"job adopt shop --list", "GET /v1/jobs/shop/adoptable ", adoptables, 0, "\nID  TYPE       ATTEMPT        SIZE  KNOWN  WHOLE  PROBLEM\n 8                             0 B  false  false  damaged\n 7  savepoint  4-0badcafe  4.0 KiB  true   true\n", ""},

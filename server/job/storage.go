@@ -27,6 +27,14 @@ type StorageReport struct {
 	Objects  int
 	Bytes    int64
 	Findings []checkpoint.Finding
+	GivenUp  []weir.SnapshotRef // checkpoints that a repair had to give up
+}
+
+// Sound reports whether nothing that is kept, after a repair still, is missing or damaged.
+func (r *StorageReport) Sound() bool {
+	return !slices.ContainsFunc(r.Findings, func(f checkpoint.Finding) bool {
+		return f.Harms() && !slices.Contains(r.GivenUp, weir.SnapshotRef{Job: f.Job, Checkpoint: f.Checkpoint})
+	})
 }
 
 // unfinishedAfter is how old an upload must be to be none that goes on.
@@ -36,12 +44,12 @@ const unfinishedAfter = time.Hour
 // changed but by a repair; what a repair does each finding says.
 func (s *Service) CheckStorage(ctx context.Context, req StorageRequest) (*StorageReport, error) {
 	report := &StorageReport{Findings: []checkpoint.Finding{}}
-	ids, known, err := s.jobsToCheck(ctx, req, report)
+	ids, err := s.jobsToCheck(ctx, req, report)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
-		findings, err := s.checkJob(ctx, req, id, slices.Contains(known, id), report)
+		findings, err := s.checkJob(ctx, req, id, report)
 		if err != nil {
 			return nil, fmt.Errorf("check storage of %s: %w", id, err)
 		}
@@ -55,22 +63,22 @@ func (s *Service) CheckStorage(ctx context.Context, req StorageRequest) (*Storag
 }
 
 // jobsToCheck lists the jobs of the metastore and those that have objects, in order.
-func (s *Service) jobsToCheck(ctx context.Context, req StorageRequest, report *StorageReport) (ids, known []weir.JobID, err error) {
-	if known, err = s.deps.Store.JobIDs(ctx); err != nil {
-		return nil, nil, err
-	}
+func (s *Service) jobsToCheck(ctx context.Context, req StorageRequest, report *StorageReport) ([]weir.JobID, error) {
 	if req.Job != "" {
 		id := weir.JobID(req.Job)
 		if !id.Valid() { // the id may be that of a job that is deleted or forgotten
 			j, err := s.Get(ctx, req.Job)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			id = j.ID
 		}
-		return []weir.JobID{id}, known, nil
+		return []weir.JobID{id}, nil
 	}
-	ids = slices.Clone(known)
+	ids, err := s.deps.Store.JobIDs(ctx)
+	if err != nil {
+		return nil, err
+	}
 	err = s.deps.Blobs.List(ctx, "", func(key string, size int64) bool {
 		first, _, below := strings.Cut(key, "/")
 		switch id := weir.JobID(first); {
@@ -83,10 +91,10 @@ func (s *Service) jobsToCheck(ctx context.Context, req StorageRequest, report *S
 		return true
 	})
 	slices.Sort(ids)
-	return slices.Compact(ids), known, err
+	return slices.Compact(ids), err
 }
 
-func (s *Service) checkJob(ctx context.Context, req StorageRequest, id weir.JobID, known bool, report *StorageReport) ([]checkpoint.Finding, error) {
+func (s *Service) checkJob(ctx context.Context, req StorageRequest, id weir.JobID, report *StorageReport) ([]checkpoint.Finding, error) {
 	check := checkpoint.Check{Blobs: s.deps.Blobs, Deep: req.Deep}
 	keys, err := check.List(ctx, id)
 	if err != nil {
@@ -96,11 +104,13 @@ func (s *Service) checkJob(ctx context.Context, req StorageRequest, id weir.JobI
 	for _, size := range keys {
 		report.Bytes += size
 	}
-	inv := checkpoint.Inventory{Subject: checkpoint.Subject{Fence: weir.Fence{Job: id}}} // of a job without a row nothing is known
-	if known {
-		if inv, err = s.deps.Store.Inventory(ctx, id); err != nil {
-			return nil, err
-		}
+	inv, err := s.deps.Store.Inventory(ctx, id) // after its keys: the job may be a new one
+	known := !errors.Is(err, weir.ErrNotFound)
+	switch {
+	case !known && (len(keys) > 0 || req.Job == ""):
+		inv = checkpoint.Inventory{Subject: checkpoint.Subject{Fence: weir.Fence{Job: id}}} // without a row nothing is known
+	case err != nil:
+		return nil, err
 	}
 	findings, err := check.Job(ctx, keys, inv)
 	if err != nil || len(findings) == 0 {
@@ -109,7 +119,7 @@ func (s *Service) checkJob(ctx context.Context, req StorageRequest, id weir.JobI
 	if findings, err = s.stillSo(ctx, id, known, findings); err != nil || !req.Repair {
 		return findings, err
 	}
-	return findings, s.repair(ctx, req, inv, findings)
+	return findings, s.repair(ctx, req, inv, findings, report)
 }
 
 // stillSo leaves out the faults of snapshots that retention has given up meanwhile.
@@ -125,17 +135,20 @@ func (s *Service) stillSo(ctx context.Context, id weir.JobID, known bool, findin
 
 // repair does what may be done about a job's findings and says so in each. Of a job that
 // failed as metastore_behind nothing is deleted.
-func (s *Service) repair(ctx context.Context, req StorageRequest, inv checkpoint.Inventory, findings []checkpoint.Finding) error {
+func (s *Service) repair(ctx context.Context, req StorageRequest, inv checkpoint.Inventory, findings []checkpoint.Finding, report *StorageReport) error {
 	if inv.Subject.Behind {
 		for i := range findings {
 			findings[i].Repaired = "nothing: the job failed as metastore_behind; adopt a checkpoint first"
 		}
 		return nil
 	}
-	if err := s.giveUpHarmed(ctx, inv, findings); err != nil {
+	given, err := s.giveUpHarmed(ctx, inv, findings)
+	if err != nil {
 		return err
 	}
-	var delays []int // manifests go last
+	report.GivenUp = append(report.GivenUp, given...)
+	defer s.clean.wake(inv.Subject.Fence.Job) // it may have been held up by what is deleted here
+	var delays []int                          // manifests go last
 	remove := func(i int) error {
 		if err := s.deps.Blobs.Delete(ctx, findings[i].Key); err != nil {
 			return err
@@ -163,8 +176,8 @@ func (s *Service) repair(ctx context.Context, req StorageRequest, inv checkpoint
 }
 
 // giveUpHarmed gives up checkpoints that cannot be restored any more, where nothing but
-// retention keeps them.
-func (s *Service) giveUpHarmed(ctx context.Context, inv checkpoint.Inventory, findings []checkpoint.Finding) error {
+// retention keeps them, and returns them.
+func (s *Service) giveUpHarmed(ctx context.Context, inv checkpoint.Inventory, findings []checkpoint.Finding) ([]weir.SnapshotRef, error) {
 	var ids []weir.CheckpointID
 	for _, f := range findings {
 		free := slices.ContainsFunc(inv.Retained, func(r checkpoint.Retained) bool { return r.ID == f.Checkpoint && r.Free() })
@@ -173,19 +186,22 @@ func (s *Service) giveUpHarmed(ctx context.Context, inv checkpoint.Inventory, fi
 		}
 	}
 	if len(ids) == 0 {
-		return nil
+		return nil, nil
 	}
 	marked, err := s.deps.Checkpoints.DiscardCheckpoints(ctx, inv.Subject.Fence, ids)
 	if errors.Is(err, weir.ErrStale) {
-		return fmt.Errorf("%w: the job has just begun another attempt: try again", weir.ErrConflict)
+		return nil, fmt.Errorf("%w: the job has just begun another attempt: try again", weir.ErrConflict)
+	}
+	var given []weir.SnapshotRef
+	for _, id := range marked {
+		given = append(given, weir.SnapshotRef{Job: inv.Subject.Fence.Job, Checkpoint: id})
 	}
 	for i, f := range findings {
 		if f.Harms() && slices.Contains(marked, f.Checkpoint) {
 			findings[i].Repaired = fmt.Sprintf("checkpoint %d was given up", f.Checkpoint)
 		}
 	}
-	s.clean.wake(inv.Subject.Fence.Job)
-	return err
+	return given, err
 }
 
 // checkUploads looks for uploads in parts that nobody will complete.

@@ -9,11 +9,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"weir"
 	"weir/checkpoint"
+	"weir/checkpoint/blob"
 	"weir/server/job"
 	"weir/server/job/jobtest"
 )
@@ -272,6 +274,75 @@ func TestAdopt(t *testing.T) {
 	if j.LastCheckpoint <= m.Checkpoint+1 {
 		t.Errorf("ids go on at %d", j.LastCheckpoint)
 	}
+}
+
+// A busy store is one in which something happens while all of it is listed.
+type busy struct {
+	blob.Store
+	once sync.Once
+	then func()
+}
+
+func (b *busy) List(ctx context.Context, prefix string, f func(string, int64) bool) error {
+	if prefix == "" {
+		b.once.Do(b.then)
+	}
+	return b.Store.List(ctx, prefix, f)
+}
+
+// A job that is submitted while storage is checked is not unknown: nothing of it is deleted.
+func TestStorageCheckMeetsNewJob(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	b := &busy{Store: c.Blobs}
+	c.Blobs = b
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	b.then = func() { stopped(t, c, s, many, "mine") }
+	for _, f := range findings(t, s, job.StorageRequest{Repair: true, Unknown: true}) {
+		if strings.Contains(f, "deleted") {
+			t.Error(f)
+		}
+	}
+	if _, err := s.Start(t.Context(), "counts", job.StartRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	manyFinished(t, c, s)
+}
+
+// A job that failed as metastore_behind and is deleted adopts nothing any more: what it has
+// in storage, its savepoints aside, goes once what is newer has been given up.
+func TestDeletedBehind(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	ctx := t.Context()
+	j := stopped(t, c, s, many, "mine")
+	newer := checkpoint.ManifestKey(j.ID, j.LastCheckpoint+5)
+	put(t, c, newer, read(t, c, checkpoint.ManifestKey(j.ID, j.Base.Checkpoint)))
+	if _, err := s.Start(ctx, "counts", job.StartRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if j = c.Await(s, "counts", weir.StatusFailed); j.Failure.Reason != checkpoint.ReasonMetastoreBack {
+		t.Fatalf("failed because of %+v", j.Failure)
+	}
+	if err := s.Delete(ctx, "counts", false); err != nil {
+		t.Fatal(err)
+	}
+	got := findings(t, s, job.StorageRequest{Job: string(j.ID), Repair: true})
+	if slices.ContainsFunc(got, func(f string) bool { return strings.Contains(f, "manifest: deleted") }) {
+		t.Errorf("repair: %q", got)
+	}
+	got = findings(t, s, job.StorageRequest{Job: string(j.ID), Repair: true, Unknown: true})
+	if !slices.Contains(got, "unknown "+newer[len(j.ID)+1:]+": deleted") {
+		t.Errorf("repair of what is unknown: %q", got)
+	}
+	c.Until("storage holds the savepoint and nothing else", func(context.Context) bool {
+		found, err := checkpoint.Find(ctx, c.Blobs, j.ID)
+		subject, serr := c.Store.GivenUp(ctx, j.ID, 10, 0)
+		return err == nil && serr == nil && len(found.Manifests) == 1 && !subject.Job
+	})
 }
 
 // A metastore that went back further than the job keeps checkpoints names a base that was

@@ -507,7 +507,7 @@ export interface paths {
         put?: never;
         /**
          * Check object storage and repair it
-         * @description Deletes orphans and unfinished uploads, and gives up checkpoints that are missing or damaged where nothing but retention keeps them. Savepoints, and what a job would start from, are only named.
+         * @description Deletes orphans and unfinished uploads, and gives up checkpoints that are missing or damaged where nothing but retention keeps them. Savepoints, and what a job would start from, are only named. given_up counts what was lost so.
          */
         post: operations["postV1StorageRepair"];
         delete?: never;
@@ -1231,9 +1231,11 @@ export interface components {
         StorageReport: {
             bytes: number;
             findings: components["schemas"]["StorageFinding"][];
+            /** @description checkpoints that could not be restored any more, and that the repair gave up */
+            given_up: number;
             jobs: number;
             objects: number;
-            /** @description nothing that is kept is missing or damaged */
+            /** @description nothing that is kept, after a repair still, is missing or damaged */
             sound: boolean;
         };
         Table: {
