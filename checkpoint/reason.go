@@ -24,7 +24,7 @@ func ReasonDocs() []ReasonDoc {
 	return []ReasonDoc{
 		{
 			ReasonTimeout, true,
-			"It expired before every task had acknowledged. The failure names the task that the others waited for, and what it was at: its barrier was behind records, or it was still cutting or storing its snapshot.",
+			"It expired before every task had acknowledged. The failure names the task that the others waited for, or the first three of several, and what each was at: its barrier was behind records, or it was still cutting or storing its snapshot.",
 			"Back-pressured: look downstream of the task for the one that is busy, and give the job more parallelism. Storing: see how fast object storage is. Or raise checkpoint.timeout.",
 		},
 		{

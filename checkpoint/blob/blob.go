@@ -22,7 +22,8 @@ func Conditional(s Store) bool {
 // safe for concurrent use. An object that does not exist is weir.ErrNotFound.
 type Store interface {
 	// Put writes r as object key, durably, replacing what was there. A failed or
-	// cancelled Put leaves the old object or none, never a part.
+	// cancelled Put leaves the old object, none or, where only its answer was lost, the
+	// new one, never a part.
 	Put(ctx context.Context, key string, r io.Reader) error
 	// PutIfAbsent is Put that fails with ErrExists when key exists; of several
 	// writers one wins.
