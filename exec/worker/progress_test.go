@@ -124,3 +124,35 @@ func TestEndedCheckpointIsNotTaken(t *testing.T) {
 		}
 	}
 }
+
+// An ack that is refused, as one that is too large for NATS, becomes a decline that says so;
+// without, its checkpoint would expire, and nobody could tell why.
+func TestAckRefused(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	m := h.deployment(1, endless)
+	h.runs(m)
+	late := weir.TaskID{Chain: 1, Subtask: 1}
+	h.c.note(func() {
+		h.c.mu.refuse = func(r deploy.Report) error {
+			if r.Ack != nil && r.Ack.Snapshot != nil && r.Ack.Task == late {
+				return fmt.Errorf("%w: a message of 9 bytes is larger than the NATS server takes (8)", weir.ErrInvalid)
+			}
+			return nil
+		}
+	})
+	h.trigger(m, 1, nil, 0, 1)
+	var said string
+	h.until("it is declined", func(reports []deploy.Report, _ deploy.Heartbeat) bool {
+		for _, r := range reports {
+			if r.Ack != nil && r.Ack.Task == late && r.Ack.Failure != nil {
+				said = r.Ack.Failure.Message
+			}
+		}
+		return said != "" && acks(reports, 1) == len(m.Tasks)-1
+	})
+	const want = "task 1/1: checkpoint 1: its snapshot is stored, but the ack is refused: a message of 9 bytes is larger than the NATS server takes (8)"
+	if said != want {
+		t.Errorf("got  %s\nwant %s", said, want)
+	}
+}

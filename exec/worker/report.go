@@ -3,12 +3,14 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
 	"weir"
 	"weir/checkpoint"
 	"weir/checkpoint/killpoint"
+	"weir/exec"
 	"weir/exec/deploy"
 )
 
@@ -69,6 +71,7 @@ func (a *attempt) send(ctx context.Context) {
 				return
 			default:
 				a.log.Error("report refused", "err", err)
+				a.refused(r, err)
 			}
 		}
 		if ended {
@@ -80,6 +83,21 @@ func (a *attempt) send(ctx context.Context) {
 		case <-a.report.moreC:
 		}
 	}
+}
+
+// refused says in the place of an ack that did not get through, for it is too large, why
+// there is none: its checkpoint would expire without a word of it.
+func (a *attempt) refused(r deploy.Report, err error) {
+	if r.Ack == nil || r.Ack.Snapshot == nil {
+		return
+	}
+	ack := *r.Ack
+	ack.Snapshot = nil
+	ack.Failure = &weir.Failure{
+		Reason: checkpoint.ReasonDeclined, Subtask: &ack.Task.Subtask, Worker: ack.Worker,
+		Message: fmt.Sprintf("task %v: checkpoint %d: its snapshot is stored, but the ack is refused: %s", ack.Task, ack.Checkpoint, exec.Message(err)),
+	}
+	a.Ack(ack)
 }
 
 // publish delivers one report.

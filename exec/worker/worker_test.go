@@ -44,6 +44,7 @@ type control struct {
 		reports []deploy.Report
 		beat    deploy.Heartbeat
 		answer  error // to reports
+		refuse  func(deploy.Report) error
 	}
 }
 
@@ -76,7 +77,14 @@ func (c *control) Publish(_ context.Context, _ string, body []byte) ([]byte, err
 		return nil, err
 	}
 	var err error
-	c.note(func() { c.mu.reports, err = append(c.mu.reports, r), c.mu.answer })
+	c.note(func() {
+		if c.mu.refuse != nil {
+			if err = c.mu.refuse(r); err != nil {
+				return
+			}
+		}
+		c.mu.reports, err = append(c.mu.reports, r), c.mu.answer
+	})
 	return nil, err
 }
 
