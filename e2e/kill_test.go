@@ -56,6 +56,9 @@ func TestKilledAtEachPoint(t *testing.T) {
 		only := os.Getenv("WEIR_ROUNDS")
 		return only != "" && !slices.Contains(strings.Split(only, ","), r.name)
 	})
+	if len(all) == 0 {
+		t.Fatalf("no round has one of the names %s", os.Getenv("WEIR_ROUNDS"))
+	}
 	var together sync.WaitGroup // most of a round is waiting: more of them run than there are cores
 	defer together.Wait()
 	for i, own := range deal(all) {
@@ -126,7 +129,10 @@ func playLane(t *testing.T, s setting, gateway *s3test.Server, rounds []round) {
 			defer func() { l.explain(x.a, x.name) }()
 			began := time.Now()
 			r.drive(x)
-			x.a.awaitJob(x.name, 40*time.Second, "FINISHED", func(j job) bool { return j.Status == "FINISHED" })
+			j, _ := x.a.awaitJob(x.name, 40*time.Second, "FINISHED", func(j job) bool { return j.Status == "FINISHED" })
+			if j.Attempt < 2 && !late(r.name) {
+				t.Error("it ended in its first attempt: nothing was at stake when its process died")
+			}
 			l.checkOutput(t, x.name)
 			l.checkHistory(x.a, x.name)
 			switch zombie := strings.HasPrefix(r.name, "zombie-"); {
@@ -141,6 +147,12 @@ func playLane(t *testing.T, s setting, gateway *s3test.Server, rounds []round) {
 			return // the cluster may be in any state
 		}
 	}
+}
+
+// late: its point is one that the last checkpoint passes when nothing but the job's end is
+// left, or one of clean-up, which goes on after that.
+func late(round string) bool {
+	return slices.ContainsFunc([]string{"-confirm-", "-close-", "-discard-", "-delete-"}, func(s string) bool { return strings.Contains(round, s) })
 }
 
 // plan is what the process has to die of next, from the round being played on.
@@ -246,7 +258,7 @@ func driveOf(point string) round {
 				r.cancelPending()
 				r.awaitDeath(r.t, "server")
 				r.again("server")
-				r.wake("w1")
+				r.wake(r.t, "w1")
 				r.renew("w1")
 			},
 		}
@@ -286,11 +298,14 @@ func (r *running) cancelPending() {
 	})
 }
 
-// wake wakes a stopped process up.
-func (d *doomed) wake(name string) {
-	if err := d.processes[name].cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		d.t.Fatal(err)
+// wake wakes a stopped process up, and waits until it does what it was about to do.
+func (d *doomed) wake(t *testing.T, name string) {
+	t.Helper()
+	p := d.processes[name]
+	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
 	}
+	until(t, 10*time.Second, name+" goes on", func() bool { return strings.Contains(p.log.String(), "killpoint: goes on from") })
 }
 
 // renew kills a process and starts it with its next plan.

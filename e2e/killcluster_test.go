@@ -32,7 +32,8 @@ func (s setting) String() string { return s.metastore + " and " + s.storage }
 
 // A doomed is a cluster whose processes die at named points: a server, and two workers
 // with one slot each, so that a job of parallelism 2 has a subtask of every operator on
-// both. Each job has so many keys that their state does not fit into an ack.
+// both. Each job has so many keys, if nobody says otherwise, that their state does not fit
+// into an ack.
 type doomed struct {
 	t                             *testing.T
 	dir, nats, metastore, storage string
@@ -224,17 +225,24 @@ type killHistory struct {
 }
 
 // checkHistory: ids fall from the newest to the oldest without repeats (C24), no row is
-// pending or has commits open once the job has ended.
+// pending or has commits open once the job has ended, and some checkpoint was completed.
 func (d *doomed) checkHistory(a api, name string) (h killHistory) {
 	a.t.Helper()
 	a.must(http.StatusOK, "GET", "/v1/jobs/"+name+"/checkpoints?limit=500", nil, &h)
+	completed := 0
 	for i, cp := range h.Checkpoints {
+		if cp.Status == "completed" {
+			completed++
+		}
 		if i > 0 && cp.ID >= h.Checkpoints[i-1].ID {
 			a.t.Errorf("checkpoint %d follows %d", cp.ID, h.Checkpoints[i-1].ID)
 		}
 		if cp.Status == "pending" || cp.CommitsOpen {
 			a.t.Errorf("checkpoint %d is %s for ever, commits open: %v", cp.ID, cp.Status, cp.CommitsOpen)
 		}
+	}
+	if completed == 0 {
+		a.t.Errorf("none of %d checkpoints was completed", len(h.Checkpoints))
 	}
 	return h
 }
@@ -252,7 +260,7 @@ func (d *doomed) checkObjects(a api, name string, within time.Duration) {
 	ctx := context.Background()
 	limit := time.Now().Add(within)
 	for ; ; <-time.After(50 * time.Millisecond) {
-		named := map[string]bool{}
+		named, objects := map[string]bool{}, 0
 		var wrong []string
 		for _, cp := range d.checkHistory(a, name).Checkpoints {
 			if cp.Status != "completed" || cp.Discarded {
@@ -269,7 +277,11 @@ func (d *doomed) checkObjects(a api, name string, within time.Duration) {
 			named[cp.Manifest] = true
 			for _, key := range m.Objects() {
 				named[key] = true
+				objects++
 			}
+		}
+		if objects == 0 && d.keys >= 1000 { // else their state fits into the acks
+			wrong = append(wrong, "no checkpoint that is kept names an object")
 		}
 		err := store.List(ctx, j.ID+"/", func(key string, _ int64) bool {
 			if !named[key] {

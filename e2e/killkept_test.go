@@ -95,6 +95,9 @@ func TestListedIsRestored(t *testing.T) {
 			t.Errorf("checkpoint %d is completed, and is not restored: %d (C19)", id, code)
 		}
 	}
+	if len(forks) == 0 {
+		t.Errorf("of %d that were listed none was restored (C19)", len(listed))
+	}
 
 	j, _ := a.awaitJob("shop", 20*time.Second, "RUNNING", func(j job) bool { return j.Status == "RUNNING" && j.Attempt > 1 })
 	for _, name := range []string{"mine", "lost"} {

@@ -21,9 +21,9 @@ import (
 // WEIR_SEED repeats a run's choices.
 func TestWorkersDieAnywhere(t *testing.T) {
 	t.Parallel()
-	kills, rows, perSecond := 3, 6_000, 2_000
+	kills, rows, perSecond, keys := 3, 6_000, 2_000, 1_000
 	if os.Getenv("WEIR_LONG") != "" {
-		kills, rows, perSecond = 20, 100_000, 2_500
+		kills, rows, perSecond, keys = 20, 100_000, 2_500, 50
 	}
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("WEIR_SEED"); s != "" {
@@ -39,7 +39,7 @@ func TestWorkersDieAnywhere(t *testing.T) {
 		s.storage, gateway = "s3", s3test.Start(t)
 	}
 	d := startDoomed(t, s, gateway)
-	d.rows, d.perSecond, d.keys = rows, perSecond, 50
+	d.rows, d.perSecond, d.keys = rows, perSecond, keys
 	points := slices.DeleteFunc(killpoint.Points(), func(p killpoint.Point) bool {
 		return p.Role == killpoint.Server || p.Name == "within-put" || p.Name == "before-commit-only" || p.Name == "after-commit-only"
 	})

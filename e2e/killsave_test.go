@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"slices"
@@ -48,6 +49,14 @@ func stopRounds() (rounds []round) {
 				rounds = append(rounds, r)
 			}
 		}
+	}
+	return chosen(rounds, some)
+}
+
+// chosen: all of some are rounds.
+func chosen(rounds []round, some []string) []round {
+	if os.Getenv("WEIR_LONG") == "" && len(rounds) != len(some) {
+		panic(fmt.Sprintf("%d rounds are called %v", len(rounds), some))
 	}
 	return rounds
 }

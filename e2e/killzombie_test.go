@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"weir/checkpoint/killpoint"
@@ -31,7 +32,7 @@ func zombieRounds() (rounds []round) {
 			rounds = append(rounds, r)
 		}
 	}
-	return rounds
+	return chosen(rounds, some)
 }
 
 func (r *running) replaceWorker() {
@@ -40,8 +41,9 @@ func (r *running) replaceWorker() {
 	r.awaitStop(r.t, "w1")
 	r.begin("w3", "")
 	r.awaitSecond(r.a)
-	r.wake("w1")
+	r.wake(r.t, "w1")
 	r.a.awaitJob(r.name, 30*time.Second, "FINISHED", func(j job) bool { return j.Status == "FINISHED" })
+	until(r.t, 20*time.Second, "w1 has given its tasks up", func() bool { return r.a.tasksOf("w1") == 0 })
 	r.processes["w3"].kill()
 	r.renew("w1")
 }
@@ -54,8 +56,12 @@ func (r *running) replaceServer() {
 	a := r.api(r.t, "server2")
 	until(r.t, 20*time.Second, "another server is ready", func() bool { return a.do("GET", "/readyz", nil, nil) == http.StatusOK })
 	r.awaitSecond(a)
-	r.wake("server")
+	r.wake(r.t, "server")
 	a.awaitJob(r.name, 30*time.Second, "FINISHED", func(j job) bool { return j.Status == "FINISHED" })
+	until(r.t, 20*time.Second, "the server that slept has lost its lease", func() bool {
+		_, since, _ := strings.Cut(r.processes["server"].log.String(), "killpoint: goes on from")
+		return strings.Contains(since, "lease lost")
+	})
 	r.renew("server")
 	until(r.t, 20*time.Second, "the server is ready", func() bool { return r.a.do("GET", "/readyz", nil, nil) == http.StatusOK })
 	r.processes["server2"].kill()

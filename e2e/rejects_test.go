@@ -20,8 +20,8 @@ type reject struct {
 	Raw  string `json:"raw"`
 }
 
-// busyWorker names a worker that runs tasks.
-func (a api) busyWorker() string {
+// tasks says of each worker that is there how many tasks it runs.
+func (a api) tasks() map[string]int {
 	a.t.Helper()
 	var list struct {
 		Workers []struct {
@@ -30,12 +30,32 @@ func (a api) busyWorker() string {
 		} `json:"workers"`
 	}
 	a.must(http.StatusOK, "GET", "/v1/workers", nil, &list)
+	tasks := map[string]int{}
 	for _, w := range list.Workers {
-		if w.Tasks > 0 {
-			return w.ID
+		tasks[w.ID] = w.Tasks
+	}
+	return tasks
+}
+
+// tasksOf is how many tasks a worker runs; -1: it is not there.
+func (a api) tasksOf(worker string) int {
+	a.t.Helper()
+	if n, ok := a.tasks()[worker]; ok {
+		return n
+	}
+	return -1
+}
+
+// busyWorker names a worker that runs tasks.
+func (a api) busyWorker() string {
+	a.t.Helper()
+	tasks := a.tasks()
+	for id, n := range tasks {
+		if n > 0 {
+			return id
 		}
 	}
-	a.t.Fatalf("no worker runs tasks: %+v", list)
+	a.t.Fatalf("no worker runs tasks: %+v", tasks)
 	return ""
 }
 

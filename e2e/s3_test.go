@@ -38,15 +38,25 @@ func TestCountsOnS3(t *testing.T) {
 	a.awaitJob("main", 30*time.Second, "a checkpoint is complete", func(j job) bool { return j.Base != "nothing" })
 	var workers struct {
 		Workers []struct {
-			PID int `json:"pid"`
+			ID  string `json:"id"`
+			PID int    `json:"pid"`
 		} `json:"workers"`
 	}
 	a.must(http.StatusOK, "GET", "/v1/workers", nil, &workers)
-	if err := syscall.Kill(workers.Workers[0].PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
+	busy := a.busyWorker()
+	for _, w := range workers.Workers {
+		if w.ID != busy {
+			continue
+		}
+		if err := syscall.Kill(w.PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
 	}
 	a.awaitJob("main", 30*time.Second, "the second attempt runs", func(j job) bool { return j.Attempt > 1 && j.Status == "RUNNING" })
 	s3.Stop()
+	if j, _ := a.awaitJob("main", time.Second, "a status", func(job) bool { return true }); j.Status == "FINISHED" {
+		t.Error("the job had ended before its storage went away")
+	}
 	s3.Restart(t)
 	j, _ := a.awaitJob("main", time.Minute, "the job ends", func(j job) bool { return j.Status == "FINISHED" })
 	if diff := cmp.Diff(want, a.counts("main")); diff != "" {

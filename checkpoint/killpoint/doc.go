@@ -13,7 +13,7 @@
 //	WEIR_KILL=after-decision:1,armed=FILE      passages count once FILE exists
 //
 // What it does it says on standard error before, in one line that begins with
-// "killpoint:". A plan that cannot be read, or that names no point, ends the process.
+// "killpoint:", and in another one that it goes on. A plan that cannot be read, or that names no point, ends the process.
 //
 // The names are a closed list (Points), in the order in which a checkpoint passes them.
 // Each is used exactly once in the code; a test walks the source and says so.

@@ -36,6 +36,7 @@ func Here(point string) {
 	if p.plan.stop {
 		fmt.Fprintln(os.Stderr, "killpoint: stopped at", point)
 		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		fmt.Fprintln(os.Stderr, "killpoint: goes on from", point)
 		return
 	}
 	fmt.Fprintln(os.Stderr, "killpoint: killed at", point)
