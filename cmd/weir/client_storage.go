@@ -105,8 +105,16 @@ func printReport(w io.Writer, r server.StorageReport, repaired bool) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d jobs, %d objects, %s: %d findings\n", r.Jobs, r.Objects, bytesText(r.Bytes), len(r.Findings))
+	_, err := fmt.Fprintf(w, "%s, %s, %s: %s\n", many(r.Jobs, "job"), many(r.Objects, "object"), bytesText(r.Bytes), many(len(r.Findings), "finding"))
 	return err
+}
+
+// many counts what is called so.
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func newJobAdopt() *cobra.Command {

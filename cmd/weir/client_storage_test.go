@@ -36,13 +36,13 @@ func TestStorageCommands(t *testing.T) {
 FAULT    OBJECT              SIZE  PROBLEM          REPAIR
 missing  job_1/2/manifest     0 B  not there\x1b
 orphan   job_1/1-aa/x-0/1-7  12 B  nobody needs it
-1 jobs, 3 objects, 100 B: 2 findings
+1 job, 3 objects, 100 B: 2 findings
 `, "weir: something that is to be kept is missing or damaged: see above\n"},
 		"repaired": {"storage check --repair --unknown", `POST /v1/storage/repair {"unknown":true}`, repairedTexts, 0, `
 FAULT    OBJECT              SIZE  PROBLEM            REPAIR
 orphan   job_1/1-aa/x-0/1-7  12 B  nobody needs it    deleted
 foreign  readme               1 B  no object of Weir  none
-1 jobs, 3 objects, 100 B: 2 findings
+1 job, 3 objects, 100 B: 2 findings
 `, ""},
 		"lost": {"storage check --repair", `POST /v1/storage/repair {}`, lostReport, 1, `
 FAULT    OBJECT            SIZE  PROBLEM     REPAIR
