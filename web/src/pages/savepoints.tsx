@@ -85,7 +85,7 @@ export function SavepointsPage() {
                     <When at={s.triggered_at} />
                   </td>
                   <td className="num new">{s.checkpoint}</td>
-                  <td className="num">{s.status === "completed" ? bytes(s.state_bytes) : "–"}</td>
+                  <td className="num">{s.state_bytes > 0 ? bytes(s.state_bytes) : "–"}</td>
                   <td className="num act">
                     {s.status !== "pending" && (
                       <button
