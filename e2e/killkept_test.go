@@ -74,7 +74,7 @@ func TestListedIsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.explain(a, "shop")
-	if code := d.count(a, "shop", "", 2500); code != http.StatusCreated {
+	if code := d.count(a, "shop", "", 1200); code != http.StatusCreated {
 		t.Fatalf("submitted: %d", code)
 	}
 	d.awaitDeath(t, "server")
