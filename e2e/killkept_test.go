@@ -63,7 +63,7 @@ func (d *doomed) kept(a api, name string) map[int64]string {
 func TestListedIsRestored(t *testing.T) {
 	t.Parallel()
 	d := startDoomed(t, setting{"sqlite", "folder"}, nil)
-	d.rows = 7000
+	d.rows = 14_000
 	armed := filepath.Join(d.dir, "armed")
 	d.begin("server", "within-put:3,armed="+armed) // all it puts are manifests
 	d.begin("w1", "")
@@ -74,7 +74,7 @@ func TestListedIsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.explain(a, "shop")
-	if code := d.count(a, "shop", "", 1200); code != http.StatusCreated {
+	if code := d.count(a, "shop", "", 2500); code != http.StatusCreated {
 		t.Fatalf("submitted: %d", code)
 	}
 	d.awaitDeath(t, "server")
