@@ -69,8 +69,9 @@ const summaryWithin = time.Minute
 
 // CheckpointSummary counts what f lets through of a job's history, its page aside, and
 // measures those that completed. Their figures are read and sorted here: of a million
-// rows that takes a second or two and 24 MB, while ranking them by window functions takes
-// PostgreSQL 12 s and SQLite 28 s.
+// rows that takes a second or two and 24 MB. The databases are not faster: PostgreSQL's
+// percentile_disc takes as long within a quarter, SQLite has nothing like it, and ranking
+// by window functions takes 12 s and 28 s.
 func (s *Store) CheckpointSummary(ctx context.Context, job weir.JobID, f checkpoint.Filter) (checkpoint.Summary, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(summaryWithin, s.opt.Timeout))
 	defer cancel()

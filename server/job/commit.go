@@ -45,14 +45,17 @@ func (d *driver) completeCommits(ctx context.Context, fence weir.Fence) string {
 	return ""
 }
 
+// commitOnly has a worker commit; where that one dies, another one at once: whatever the
+// first has done changes nothing.
 func (d *driver) commitOnly(ctx context.Context, fence weir.Fence, id weir.CheckpointID, lists map[weir.OperatorID][]json.RawMessage) error {
-	worker := d.s.anyWorker()
-	if worker == "" {
-		return errors.New("no worker lives that could commit it")
+	m := deploy.CommitOnly{Header: deploy.Head(), Job: d.id, Attempt: fence.Attempt, Checkpoint: id, Graph: d.graph, Lists: lists}
+	for {
+		worker := d.s.anyWorker()
+		if worker == "" {
+			return errors.New("no worker lives that could commit it")
+		}
+		if _, err := d.s.askLiving(ctx, worker, deploy.KindCommitOnly, m); !errors.Is(err, errDied) {
+			return err
+		}
 	}
-	_, err := d.s.ask(ctx, worker, deploy.KindCommitOnly, deploy.CommitOnly{
-		Header: deploy.Head(), Job: d.id, Attempt: fence.Attempt, Checkpoint: id,
-		Graph: d.graph, Lists: lists,
-	})
-	return err
 }

@@ -389,13 +389,13 @@ func (d *driver) end(ctx context.Context, act actEnd) {
 }
 
 // askAll sends one command to several workers and waits for their replies, but not
-// longer than within; hear gets them, several at a time.
+// longer than within, nor for one that is found dead; hear gets them, several at a time.
 func (d *driver) askAll(ctx context.Context, workers []weir.WorkerID, kind string, m deploy.Message, within time.Duration, hear func(body []byte)) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	//nolint:errcheck // failures are logged: a fence makes them harmless
 	together(workers, func(w weir.WorkerID) error {
-		body, err := d.s.ask(ctx, w, kind, m)
+		body, err := d.s.askLiving(ctx, w, kind, m)
 		if err == nil {
 			hear(body)
 		} else if !errors.Is(err, weir.ErrStale) {

@@ -31,6 +31,7 @@ func (s *Service) ping(ctx context.Context, id weir.WorkerID) {
 func (s *Service) mourn(dead []death) {
 	for _, d := range dead {
 		s.deps.Logger.Warn("worker lost", "worker", d.Worker, "err", d.Why)
+		s.unask(d)
 		s.broadcast(evWorkerLost(d))
 	}
 }
@@ -180,4 +181,47 @@ func (s *Service) ask(ctx context.Context, worker weir.WorkerID, kind string, m 
 		return nil, err
 	}
 	return deploy.DecodeReply(reply)
+}
+
+// errDied: a worker was found dead while it was asked.
+var errDied = errors.New("the worker died")
+
+// An asked is a command whose answer nobody waits for once its worker is found dead.
+type asked struct {
+	worker weir.WorkerID
+	giveUp context.CancelCauseFunc
+}
+
+// askLiving is ask of a worker that has to answer itself: errDied once it is found dead.
+func (s *Service) askLiving(ctx context.Context, worker weir.WorkerID, kind string, m deploy.Message) ([]byte, error) {
+	actx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	a := &asked{worker, giveUp}
+	s.mu.Lock()
+	s.mu.asked[a] = true
+	if why := s.mu.workers.lost(worker); why != "" {
+		giveUp(fmt.Errorf("%w: %s", errDied, why))
+	}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.mu.asked, a)
+		s.mu.Unlock()
+	}()
+	body, err := s.ask(actx, worker, kind, m)
+	if cause := context.Cause(actx); err != nil && errors.Is(cause, errDied) {
+		return nil, fmt.Errorf("worker %s: %s: %w", worker, kind, cause)
+	}
+	return body, err
+}
+
+// unask ends what a dead worker was asked.
+func (s *Service) unask(d death) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for a := range s.mu.asked {
+		if a.worker == d.Worker {
+			a.giveUp(fmt.Errorf("%w: %s", errDied, d.Why))
+		}
+	}
 }

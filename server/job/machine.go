@@ -91,8 +91,12 @@ func (m *machine) step(now time.Time, ev event) []action {
 	case evPlaced:
 		m.placed(now, ev, &out)
 	case evSlots:
-		if m.phase == phasePlace {
+		switch {
+		case m.phase == phasePlace:
 			out.add(actPlace{m.need})
+		case m.phase == phaseCommit && !m.wakeAt.IsZero(): // it may be a worker that can
+			m.wakeAt = time.Time{}
+			out.add(actCommit{})
 		}
 	case evTaskRuns:
 		m.taskRuns(now, ev, &out)

@@ -111,6 +111,7 @@ type Service struct {
 		reserved map[weir.JobID]map[weir.WorkerID]int
 		ended    map[weir.JobID]endedAttempt
 		strays   map[stray]bool // that are being ended
+		asked    map[*asked]bool
 	}
 }
 
@@ -119,7 +120,7 @@ func New(deps Deps, opts Options) *Service {
 	opts = opts.withDefaults()
 	s := &Service{deps: deps, opts: opts, now: opts.Now, id: weir.NewIncarnation(), wakeC: make(chan struct{}, 1), clean: newCollector(deps, opts)}
 	s.mu.workers, s.mu.jobs, s.mu.reserved = newRegistry(), map[weir.JobID]*driver{}, map[weir.JobID]map[weir.WorkerID]int{}
-	s.mu.ended, s.mu.strays = map[weir.JobID]endedAttempt{}, map[stray]bool{}
+	s.mu.ended, s.mu.strays, s.mu.asked = map[weir.JobID]endedAttempt{}, map[stray]bool{}, map[*asked]bool{}
 	return s
 }
 

@@ -32,6 +32,8 @@ func (c *crew) Request(ctx context.Context, worker weir.WorkerID, kind string, b
 		return nil, ctx.Err()
 	}
 	switch kind {
+	case deploy.KindCommitOnly, deploy.KindStop:
+		return deploy.EncodeReply(nil, nil), nil
 	case deploy.KindProgress:
 		var m deploy.Progress
 		if err := deploy.Decode(body, &m); err != nil {
@@ -110,6 +112,39 @@ func TestTasksTrigger(t *testing.T) {
 			if m, ok := c.mu.triggers[worker]; !ok || len(m.Tasks) != sources || len(m.Pending) != 2 {
 				t.Errorf("worker %s was told %+v", worker, m)
 			}
+		}
+	})
+}
+
+// The end of an attempt waits for a worker that does not answer, and so does output that
+// is made visible, no longer than until it is found dead; another one commits then.
+func TestDeadWorkerHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tasks, _ := crewed("w2@b")
+		d := tasks.d
+		for worker, incarnation := range map[weir.WorkerID]string{"w1": "a", "w2": "b"} {
+			d.s.mu.workers.heard(time.Now(), deploy.Heartbeat{Worker: worker, Incarnation: incarnation, Slots: map[string]int{"a": 1, "b": 9}[incarnation]})
+		}
+		began := time.Now()
+		d.async(func() {
+			if err := d.commitOnly(t.Context(), weir.Fence{}, 7, nil); err != nil || time.Since(began) != 300*time.Millisecond {
+				t.Errorf("committed after %v: %v", time.Since(began), err)
+			}
+		})
+		d.async(func() {
+			d.askAll(t.Context(), []weir.WorkerID{"w1", "w2"}, deploy.KindStop, deploy.Stop{Header: deploy.Head()}, stopWithin, func([]byte) {})
+			if took := time.Since(began); took != 300*time.Millisecond {
+				t.Errorf("ended after %v", took)
+			}
+		})
+		time.AfterFunc(300*time.Millisecond, func() { d.s.WorkerExited("w2", "b") })
+		if err := d.group.Wait(); err != nil {
+			t.Error(err)
+		}
+		d.askAll(t.Context(), []weir.WorkerID{"w2"}, deploy.KindStop, deploy.Stop{Header: deploy.Head()}, stopWithin, func([]byte) {})
+		if took := time.Since(began); took != 300*time.Millisecond {
+			t.Errorf("one that is known to be dead was waited for: %v", took)
 		}
 	})
 }

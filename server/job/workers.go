@@ -147,6 +147,14 @@ func (r *registry) life(id weir.WorkerID) weir.WorkerID {
 	return id
 }
 
+// lost says why a worker is dead; empty: it lives, or nobody knows it.
+func (r *registry) lost(id weir.WorkerID) string {
+	if w := r.workers[id]; w != nil {
+		return w.lost
+	}
+	return ""
+}
+
 // exited says that the process of a worker's life has ended; an empty incarnation is
 // whichever is known.
 func (r *registry) exited(now time.Time, id weir.WorkerID, incarnation string) []death {
