@@ -127,8 +127,8 @@ const over = `completed_at IS NOT NULL AND (status <> 'completed' OR discarded) 
 
 // ThinHistory takes the detail from checkpoints that ended long ago, and forgets those
 // that ended longer ago and whose objects are gone, by the database's clock, one batch of
-// each. What can still be restored, what sinks have still to commit, and the newest rows
-// of a job, as many as it retains checkpoints, stay as they are.
+// each. What can still be restored, and what sinks have still to commit, stays as it is;
+// the newest rows of a job, as many as it retains checkpoints, lose no more than detail.
 func (s *Store) ThinHistory(ctx context.Context, keep checkpoint.Thinning) (checkpoint.Thinned, error) {
 	var done checkpoint.Thinned
 	keep.Batch = cmp.Or(keep.Batch, thinBatch)

@@ -124,6 +124,15 @@ func printHistory(w io.Writer, list []server.Checkpoint, now time.Time) error {
 	return t.print(w)
 }
 
+// checkpointPath is where a checkpoint is. What is no number may be another path.
+func checkpointPath(job, id string) (string, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil || n < 1 {
+		return "", fmt.Errorf("checkpoints have numbers from 1, %q is none: weir checkpoint list %s shows them: %w", id, job, errUsage)
+	}
+	return jobPath(job, "/checkpoints/"+strconv.FormatInt(n, 10)), nil
+}
+
 func newCheckpointShow() *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
@@ -133,8 +142,12 @@ func newCheckpointShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			path, err := checkpointPath(args[0], args[1])
+			if err != nil {
+				return err
+			}
 			var raw json.RawMessage
-			if err := c.do(cmd.Context(), "GET", jobPath(args[0], "/checkpoints/"+url.PathEscape(args[1])), nil, &raw); err != nil {
+			if err := c.do(cmd.Context(), "GET", path, nil, &raw); err != nil {
 				return err
 			}
 			return f.show(cmd.OutOrStdout(), raw, func(w io.Writer) error {
@@ -301,8 +314,12 @@ func newCheckpointCancel() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			path, err := checkpointPath(args[0], args[1])
+			if err != nil {
+				return err
+			}
 			var cp server.Checkpoint
-			if err := c.do(cmd.Context(), "DELETE", jobPath(args[0], "/checkpoints/"+url.PathEscape(args[1])), nil, &cp); err != nil {
+			if err := c.do(cmd.Context(), "DELETE", path, nil, &cp); err != nil {
 				return err
 			}
 			return f.show(cmd.OutOrStdout(), cp, func(w io.Writer) error {

@@ -117,3 +117,16 @@ func TestHistoryFilter(t *testing.T) {
 		t.Errorf("%s, %v", q.Encode(), err)
 	}
 }
+
+// What is no number of a checkpoint is refused before anything is asked: the summary has a
+// path beside theirs.
+func TestCheckpointNumber(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"checkpoint show shop summary", "checkpoint cancel shop 0", "checkpoint show shop 1/2"} {
+		var out, said strings.Builder
+		code := execute(t.Context(), append(strings.Fields(args), "--server", "http://127.0.0.1:1"), strings.NewReader(""), &out, &said)
+		if code != 2 || !strings.Contains(said.String(), "weir checkpoint list shop") || out.Len() > 0 {
+			t.Errorf("%s: %d, %q", args, code, said.String())
+		}
+	}
+}
