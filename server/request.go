@@ -180,8 +180,12 @@ func fill(to any, fields map[string]json.RawMessage) []Fault {
 		unknown = append(unknown, name)
 	}
 	slices.Sort(unknown)
+	hint := "the fields are " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		hint = "this request takes none"
+	}
 	for _, name := range unknown {
-		faults = append(faults, Fault{Field: shown(name), Message: "is unknown", Hint: "the fields are " + strings.Join(names, ", ")})
+		faults = append(faults, Fault{Field: shown(name), Message: "is unknown", Hint: hint})
 	}
 	return faults
 }

@@ -198,6 +198,9 @@ func TestAdoptOverHTTP(t *testing.T) {
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Errorf("adoptable: -want +got\n%s", diff)
 	}
+	if p := call[server.Problem](t, s.api, "POST", "/v1/jobs/shop/checkpoints", json.RawMessage(`{"id":7}`), 400); p.Detail != "id is unknown (this request takes none)" {
+		t.Errorf("a body that is not taken: %s", p.Detail)
+	}
 	for body, code := range map[string]int{`{"checkpoint":8}`: 409, `{"checkpoint":6}`: 404, `{"checkpoint":-1}`: 400, `{"id":7}`: 400} {
 		call[server.Problem](t, s.api, "POST", "/v1/jobs/shop/adopt", json.RawMessage(body), code)
 	}

@@ -33,6 +33,9 @@ func newStorageCheck() *cobra.Command {
 			if unknown && !repair {
 				return fmt.Errorf("--unknown says what --repair may delete: give both: %w", errUsage)
 			}
+			if job == "" && cmd.Flags().Changed("job") { // of a variable that is not set: not all jobs
+				return fmt.Errorf("--job is empty: name one, or leave it out for all jobs: %w", errUsage)
+			}
 			c, err := f.client()
 			if err != nil {
 				return err
@@ -66,9 +69,9 @@ func newStorageCheck() *cobra.Command {
 
 // verdict says what the exit code is about; nil: all that was kept is sound.
 func verdict(r server.StorageReport) error {
-	lost := fmt.Sprintf("%s could not be restored any more, and the repair gave it up", counted(r.GivenUp, "checkpoint"))
+	lost := fmt.Sprintf("%s could not be restored any more, and the repair gave it up", many(r.GivenUp, "checkpoint"))
 	if r.GivenUp > 1 {
-		lost = fmt.Sprintf("%s could not be restored any more, and the repair gave them up", counted(r.GivenUp, "checkpoint"))
+		lost = fmt.Sprintf("%s could not be restored any more, and the repair gave them up", many(r.GivenUp, "checkpoint"))
 	}
 	switch {
 	case r.Sound && r.GivenUp == 0:
@@ -79,14 +82,6 @@ func verdict(r server.StorageReport) error {
 		return errors.New("something that is to be kept is missing or damaged: see above")
 	}
 	return fmt.Errorf("something that is to be kept is missing or damaged: see above; besides, %s", lost)
-}
-
-// counted writes a number of things.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
 }
 
 // printReport shows the findings, and a line that sums them up.

@@ -47,10 +47,11 @@ foreign  readme               1 B  no object of Weir  none
 		"lost": {"storage check --repair", `POST /v1/storage/repair {}`, lostReport, 1, `
 FAULT    OBJECT            SIZE  PROBLEM     REPAIR
 damaged  job_1/2/manifest   1 B  unreadable  checkpoint 2 was given up
-1 jobs, 3 objects, 100 B: 1 findings
+1 job, 3 objects, 100 B: 1 finding
 `, "weir: 1 checkpoint could not be restored any more, and the repair gave it up: see above; all else that is to be kept is sound\n"},
-		"lost and harmed":   {"storage check --repair", `POST /v1/storage/repair {}`, bothReport, 1, "1 jobs, 3 objects, 100 B: 0 findings\n", "weir: something that is to be kept is missing or damaged: see above; besides, 2 checkpoints could not be restored any more, and the repair gave them up\n"},
+		"lost and harmed":   {"storage check --repair", `POST /v1/storage/repair {}`, bothReport, 1, "1 job, 3 objects, 100 B: 0 findings\n", "weir: something that is to be kept is missing or damaged: see above; besides, 2 checkpoints could not be restored any more, and the repair gave them up\n"},
 		"as JSON":           {"storage check -o json", "GET /v1/storage/check?deep=false ", harmedReport, 1, harmedReport, "weir: something that is to be kept is missing or damaged: see above\n"},
+		"empty job":         {"storage check --repair --job=", "", "", 2, "", "weir: --job is empty: name one, or leave it out for all jobs\n"},
 		"unknown alone":     {"storage check --unknown", "", "", 2, "", "weir: --unknown says what --repair may delete: give both\n"},
 		"adoptable":         {"job adopt shop --list", "GET /v1/jobs/shop/adoptable ", adoptables, 0, "\nID  TYPE       ATTEMPT        SIZE  KNOWN  WHOLE  PROBLEM\n 8                             0 B  false  false  damaged\n 7  savepoint  4-0badcafe  4.0 KiB  true   true\n", ""},
 		"adoptable as JSON": {"job adopt shop --list -o json", "GET /v1/jobs/shop/adoptable ", adoptables, 0, strings.TrimSuffix(strings.TrimPrefix(adoptables, `{"checkpoints":`), "}"), ""},
