@@ -42,6 +42,7 @@ type Coordinator struct {
 	base    weir.CheckpointID // whose objects may be reused; 0: none
 	lastID  weir.CheckpointID // newest id known to be given out (I1)
 	lost    int               // begins of unknown outcome since lastID
+	burnt   weir.CheckpointID // newest id that may have been given out and given up
 	strays  []Record          // rows left pending by others, to be aborted
 	strayAt time.Time         // when strays are tried again; zero: answers are awaited
 	search  search

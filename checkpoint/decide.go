@@ -323,9 +323,10 @@ func ended(p *pending) string {
 }
 
 // count counts a failure; the attempt fails with the first of too many in a row. One that
-// was recorded only after a newer one had completed is not in the row that begins there.
+// was recorded only after a newer one had completed is not in the row that begins there, and
+// one that did not begin failed nowhere.
 func (c *Coordinator) count(p *pending) []Action {
-	if p.record.ID < c.succeeded {
+	if p.burnt || p.record.ID < c.succeeded {
 		return nil
 	}
 	f := AttemptFailure{Checkpoint: p.record.ID}

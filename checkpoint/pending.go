@@ -93,6 +93,7 @@ type pending struct {
 	acks        map[weir.TaskID]Ack // a set (I7)
 	undelivered error               // of the trigger; nil once every source has it
 	undecided   error               // of the last decision
+	burnt       bool                // its id may have been given out before
 	late        []string            // objects of acks that came while it was being given up
 
 	tries   int    // of the action in hand

@@ -105,22 +105,37 @@ func (c *Coordinator) withhold(acts []Action) []Action {
 
 // lostBegin: nobody knows whether a row was inserted. It would have the next id, or that
 // after other lost ones. It is aborted before anything else begins, and also where nothing
-// does: its savepoint's name would be taken until then.
+// does: its savepoint's name would be taken until then. Nothing begins before the answer:
+// an id that turns out to have been given out counts as known (I1), so that a metastore that
+// gives it out again is found to have gone back.
 func (c *Coordinator) lostBegin(now time.Time) {
 	c.lost++
 	c.strays = append(c.strays, c.lostRecord(now, c.lastID+weir.CheckpointID(c.lost)))
 	c.strayAt = now.Add(backoff)
 }
 
-// foundBegin: a row has an id. Lost ones have ids below it, if any; what was taken for a
-// lost one and is not below it is none.
-func (c *Coordinator) foundBegin(now time.Time, id weir.CheckpointID) []Action {
-	c.strays = slices.DeleteFunc(c.strays, func(r Record) bool { return r.ID >= id })
-	return c.abortLost(now, id)
+// unsettled reports whether the abort of a row that a lost begin may have left is not
+// answered yet.
+func (c *Coordinator) unsettled() bool {
+	return slices.ContainsFunc(c.strays, func(r Record) bool { return r.ID > c.lastID })
 }
 
 func (c *Coordinator) lostRecord(now time.Time, id weir.CheckpointID) Record {
 	return c.strayRecord(now, id, StatusFailed, ReasonStore, "its begin could not be confirmed")
+}
+
+// burn gives up a row whose id had been given out before, for all that is known: the
+// collector may be about to delete what bears it. Who asked for it goes first in the queue.
+func (c *Coordinator) burn(now time.Time, p *pending, id weir.CheckpointID) []Action {
+	acts := c.abortLost(now, id)
+	var back []request
+	for _, a := range p.requests {
+		back = append(back, request{id: a.Request, savepoint: p.record.Savepoint, stop: p.stop, waited: true})
+	}
+	c.queue, p.requests = append(back, c.queue...), nil
+	p.record.ID, c.lastID, p.burnt = id, id, true
+	c.pending = append(c.pending, p)
+	return append(acts, c.abort(now, p, StatusFailed, &weir.Failure{Reason: ReasonStore, Message: "its id may have been given out before"})...)
 }
 
 // abortLost ends the rows that begins of unknown outcome may have left: the ids just
@@ -148,8 +163,11 @@ func (c *Coordinator) strayDone(now time.Time, e Aborted) []Action {
 	case errors.Is(e.Err, weir.ErrStale):
 		return c.giveUp()
 	case e.Err != nil && !errors.Is(e.Err, weir.ErrNotFound):
-		c.strayAt = now.Add(backoff)
+		c.strayAt, c.burnt = now.Add(backoff), max(c.burnt, e.ID)
 		return nil
+	}
+	if e.Err == nil && e.ID > c.lastID { // a lost begin had inserted it
+		c.lost, c.lastID = max(0, c.lost-int(e.ID-c.lastID)), e.ID
 	}
 	known := len(c.strays)
 	c.strays = slices.DeleteFunc(c.strays, func(r Record) bool { return r.ID == e.ID })
@@ -166,10 +184,6 @@ func (c *Coordinator) strayTick(now time.Time) []Action {
 	c.strayAt = time.Time{}
 	var acts []Action
 	for _, r := range c.strays {
-		if r.ID > c.lastID && c.opening != nil {
-			c.strayAt = now.Add(backoff) // the one that begins may get this id
-			continue
-		}
 		acts = append(acts, WriteAbort{Record: r})
 	}
 	return acts

@@ -68,7 +68,7 @@ type upcoming struct {
 // while nothing may begin before another event. Nothing begins while a decision is in
 // doubt: so the base that a checkpoint builds on is known, and cannot have been given up.
 func (c *Coordinator) upcoming() (u upcoming, ok bool) {
-	if !c.search.done || c.opening != nil || c.ending != nil || c.inDoubt() {
+	if !c.search.done || c.opening != nil || c.ending != nil || c.inDoubt() || c.unsettled() {
 		return u, false
 	}
 	room := c.room()
@@ -194,6 +194,9 @@ func (c *Coordinator) begun(now time.Time, e Begun) []Action {
 	if errors.Is(e.Err, weir.ErrStale) {
 		return c.giveUp()
 	}
+	if e.Err == nil && e.ID > c.lastID && e.ID <= c.burnt {
+		return c.burn(now, p, e.ID)
+	}
 	var acts []Action
 	for _, a := range p.requests {
 		a.ID, a.Err = e.ID, e.Err
@@ -217,7 +220,7 @@ func (c *Coordinator) begun(now time.Time, e Begun) []Action {
 	if e.ID <= c.lastID {
 		return append(acts, c.behind(e.ID, fmt.Sprintf("it gave out checkpoint id %d, which is not above %d", e.ID, c.lastID))...)
 	}
-	acts = append(acts, c.foundBegin(now, e.ID)...)
+	acts = append(acts, c.abortLost(now, e.ID)...)
 	p.record.ID, c.lastID = e.ID, e.ID
 	p.phase, p.acks, p.deadline = collecting, map[weir.TaskID]Ack{}, p.record.TriggeredAt.Add(c.opts.Timeout)
 	c.pending = append(c.pending, p)
