@@ -279,6 +279,7 @@ func printSubtasks(w io.Writer, d server.CheckpointDetail) error {
 			switch {
 			case s.Failure != nil:
 				mark = s.Failure.Reason + ": " + printable(s.Failure.Message)
+			case d.Status != "completed": // it waited for others, who are not in the list
 			case d.Last != nil && d.Last.Operator == op.ID && d.Last.Subtask == s.Index:
 				mark = "◀ last of all"
 			case op.Last != nil && len(op.Subtasks) > 1 && op.Last.Subtask == s.Index:

@@ -61,6 +61,18 @@ timeout: expired after 60 s (operator count, subtask 3, worker w2)
 its detail per subtask was given up by --history-detail
 `,
 		},
+		"failed while others were missing": {
+			`{"id":8,"attempt":2,"type":"checkpoint","status":"failed","periodic":true,"triggered_at":"2026-03-01T12:00:00Z","completed_at":"2026-03-01T12:01:00Z","duration_ms":60000,
+			"failure":{"reason":"timeout","operator":"count","subtask":3,"worker":"w2","message":"expired after 60 s"},"last":{"operator":"b","name":"count","subtask":1},"operators":[
+			{"id":"b","name":"count","last":{"operator":"b","name":"count","subtask":1},"subtasks":[
+			{"index":1,"worker":"w1","start_delay_ms":2,"acked_at":"2026-03-01T12:00:01Z"}]}]}`, `
+checkpoint 8 of job counts: failed
+triggered 2026-03-01 12:00:00.000Z (1 h ago) in attempt 2, by the interval; ended after 60000 ms
+timeout: expired after 60 s (operator count, subtask 3, worker w2)
+OPERATOR  SUBTASK  WORKER  START DELAY, ms  ALIGNMENT  CUT  UPLOAD  COMMIT  NEW  TOTAL  ACKED, ms
+count           1  w1                 2.00          0    0       0       0  0 B    0 B      +1000
+`,
+		},
 		"pending": {
 			`{"id":9,"attempt":2,"type":"checkpoint","status":"pending","final":true,"triggered_at":"2026-03-01T12:00:00Z","operators":[],"waiting_unknown":"worker w3 did not answer",
 			"waiting_for":[{"operator":"b","name":"count","subtask":3,"worker":"w1","stage":"aligning","since_ms":10,"missing":[{"operator":"a","name":"src","subtask":1}],"back_pressured":0.98,"busy":0.02},

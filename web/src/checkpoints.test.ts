@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Checkpoint, CheckpointDetail, CheckpointSubtask, Job } from "./api/client";
-import { append, axis, basePath, began, chainName, failedInARow, filterOf, fromField, lane, reasons, refresh, remedy, slowest, standing, ticks, toField } from "./checkpoints";
+import { append, axis, basePath, began, chainName, failedInARow, filterOf, fromField, lane, lastOf, reasons, refresh, remedy, slowest, standing, ticks, toField } from "./checkpoints";
 
 const row = (id: number, status: Checkpoint["status"] = "completed"): Checkpoint => ({
   id, status, attempt: 1, type: "checkpoint", periodic: true, final: false, discarded: false, commits_open: false,
@@ -108,6 +108,9 @@ describe("a waterfall", () => {
   it("knows the slowest", () => {
     expect(slowest([part({}), part({ index: 1, upload_ms: 50 }), part({ index: 2 })])?.index).toBe(1);
     expect(slowest([])).toBeUndefined();
+    const detail = (status: CheckpointDetail["status"]) => ({ status, operators: [{ id: "a", name: "a", subtasks: [part({})] }] }) as unknown as CheckpointDetail;
+    expect(lastOf(detail("completed"))).toEqual({ operator: "a", name: "a", subtask: 0 });
+    expect(lastOf(detail("failed"))).toBeUndefined(); // it gave up waiting for one that is not there
   });
   it("shortens chains of many operators", () => expect([chainName("a ▸ b"), chainName("a ▸ b ▸ c ▸ d")]).toEqual(["a ▸ b", "a ▸ … ▸ d"]));
 });

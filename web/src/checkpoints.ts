@@ -159,8 +159,9 @@ export function slowest(subtasks: CheckpointSubtask[]): CheckpointSubtask | unde
   return subtasks.reduce<CheckpointSubtask | undefined>((a, b) => (a && acked(a) >= acked(b) ? a : b), undefined);
 }
 
-/** lastOf is the task that a checkpoint waited for longest; undefined where nobody knows. */
+/** lastOf is the task that a checkpoint waited for longest; undefined where nobody knows, and where it still waits or gave up waiting for others. */
 export function lastOf(d: CheckpointDetail): CheckpointTask | undefined {
+  if (d.status !== "completed") return undefined;
   if (d.last) return d.last;
   let out: CheckpointTask | undefined;
   let at = -1;

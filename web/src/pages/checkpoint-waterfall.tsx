@@ -22,7 +22,7 @@ export function Waterfall({ d }: { d: CheckpointDetail }) {
   const end = axis(d);
   const marks = ticks(end);
   const last = lastOf(d);
-  const chosen = params.get("operator") ?? last?.operator;
+  const chosen = params.get("operator") ?? last?.operator ?? d.failure?.operator;
   const toggle = (id: string) =>
     setParams(
       (p) => {
@@ -76,7 +76,7 @@ export function Waterfall({ d }: { d: CheckpointDetail }) {
 function Lanes({ d, o, last, end, marks, open, toggle }: { d: CheckpointDetail; o: Operator; last?: CheckpointTask; end: number; marks: number[]; open: boolean; toggle: () => void }) {
   const [all, setAll] = useState(false);
   const worst = slowest(o.subtasks);
-  const late = o.last?.subtask ?? worst?.index;
+  const late = d.status === "completed" ? (o.last?.subtask ?? worst?.index) : undefined;
   const sum = (f: (s: CheckpointSubtask) => number) => o.subtasks.reduce((n, s) => n + f(s), 0);
   let list = o.subtasks;
   if (!all && list.length > few) list = [...list].sort((a, b) => acked(b) - acked(a)).slice(0, few);
