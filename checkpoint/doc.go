@@ -59,6 +59,9 @@
 //
 //   - one row is being inserted at a time, and none while a decision is in doubt: so the base
 //     that a trigger names is the one that the row was begun under;
+//   - a row that may be there, since the answer to its begin was lost, is aborted after a second,
+//     and nothing begins before the answer to that. An id that this finds to be given out
+//     counts as the last one; one that stays in doubt is not used;
 //   - one decision is in doubt at a time: sent and not answered, or answered with a failure
 //     and not yet aborted. So decisions of checkpoints are made in ascending order, and the
 //     base moves forward only, whatever becomes of the writes;
