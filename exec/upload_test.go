@@ -258,7 +258,9 @@ func TestTooManyUploads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			whole(t, c, s)
+			if id == 1 || id == 24 { // reading one takes its time
+				whole(t, c, s)
+			}
 		}
 		j.Kill()
 	})

@@ -20,7 +20,7 @@ import (
 // computation does; with WEIR_LONG=1 it is a million rows, and it says how long each took.
 func TestLongHistory(t *testing.T) {
 	t.Parallel()
-	rows := 10_000
+	rows := 4_000
 	if os.Getenv("WEIR_LONG") != "" {
 		rows = 1_000_000
 	}
