@@ -104,16 +104,22 @@ func (c *Coordinator) in(id weir.CheckpointID, ph phase) *pending {
 func (c *Coordinator) manifestWritten(now time.Time, e ManifestWritten) []Action {
 	p := c.in(e.ID, writing)
 	if p == nil {
+		p = c.in(e.ID, aborting)
+	}
+	if p == nil {
 		return nil
 	}
 	switch {
 	case errors.Is(e.Err, errForeign):
 		return c.behind(e.ID, fmt.Sprintf("storage holds checkpoint %d already: %v", e.ID, e.Err))
+	case p.phase == aborting:
+		return []Action{WriteAbort{Record: p.record}}
 	case e.Err != nil && p.tries < maxTries:
 		p.tries++
 		p.retry, p.retryAt = WriteManifest{Manifest: c.manifest(p)}, now.Add(backoff)
 		return nil
 	case e.Err != nil:
+		p.phase = ready // nothing of it is under way
 		return c.abort(now, p, StatusFailed, &weir.Failure{
 			Reason:  ReasonManifest,
 			Message: fmt.Sprintf("manifest %s could not be written: %v", p.record.Manifest, e.Err),
@@ -262,12 +268,17 @@ func (c *Coordinator) cancel(now time.Time, e AskCancel) []Action {
 		Answer{Request: e.Request, ID: e.ID})
 }
 
-// abort gives a pending checkpoint up: its row first, the objects after.
+// abort gives a pending checkpoint up: its row first, the objects after. A manifest that is
+// being written is waited for: it would come behind the deletion.
 func (c *Coordinator) abort(now time.Time, p *pending, status Status, why *weir.Failure) []Action {
+	written := p.phase != writing || p.retry != nil
 	p.sum(c.tasks)
 	p.phase, p.retry = aborting, nil
 	p.record.Status, p.record.Failure, p.record.CompletedAt = status, why, now
 	p.record.Manifest, p.record.CommitsOpen, p.record.Path = "", false, ""
+	if !written {
+		return nil
+	}
 	return []Action{WriteAbort{Record: p.record}}
 }
 

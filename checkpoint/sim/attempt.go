@@ -29,7 +29,7 @@ type attempt struct {
 	sweeper   *borrowed // by whom the collector reaches what is outside
 	sources   []*source
 	counters  []*counter
-	lanes     [3]lane
+	lanes     [4]lane
 	ticks     time.Time // of the tick scheduled; zero: none
 
 	under    map[weir.CheckpointID]checkpoint.Type // that have begun, and not ended
@@ -207,6 +207,10 @@ func (a *attempt) do(acts []checkpoint.Action) {
 			a.stale = true
 			a.w.saw("attempt: gives up")
 			return
+		case checkpoint.WriteManifest:
+			a.onLane(3, func(t *thread) checkpoint.Event {
+				return checkpoint.ManifestWritten{ID: act.Manifest.Checkpoint, Err: putManifest(context.Background(), blobs{t}, act.Manifest)}
+			})
 		default:
 			a.onLane(0, func(t *thread) checkpoint.Event { return a.write(t, act) })
 		}
@@ -245,7 +249,7 @@ func (a *attempt) request() checkpoint.RequestID {
 	return a.requests
 }
 
-// write performs an action on the metastore or writes a manifest.
+// write performs an action on the metastore.
 func (a *attempt) write(t *thread, act checkpoint.Action) checkpoint.Event {
 	ctx, c := context.Background(), conn{t}
 	switch act := act.(type) {
@@ -258,8 +262,6 @@ func (a *attempt) write(t *thread, act checkpoint.Action) checkpoint.Event {
 			a.inTurn()
 		}
 		return checkpoint.Begun{ID: id, Err: err}
-	case checkpoint.WriteManifest:
-		return checkpoint.ManifestWritten{ID: act.Manifest.Checkpoint, Err: putManifest(ctx, blobs{t}, act.Manifest)}
 	case checkpoint.Decide:
 		return checkpoint.Decided{ID: act.Record.ID, Err: c.CompleteCheckpoint(ctx, a.fence, act.Record, act.Base)}
 	case checkpoint.ReadBack:

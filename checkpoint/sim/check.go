@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"weir"
 	"weir/checkpoint"
@@ -23,6 +24,7 @@ type truth struct {
 	given   map[weir.JobID]weir.CheckpointID // newest id given out (I1)
 	owner   map[weir.JobID]weir.Fence
 	gone    map[weir.JobID]bool // the metastore went back and nobody has mended it
+	goneAt  time.Time
 	unknown map[weir.JobID]weir.CheckpointID
 	lost    map[string]bool                 // objects of checkpoints that were kept, and that it has forgotten
 	wiped   bool                            // some time the metastore went back
@@ -178,8 +180,9 @@ func (t *truth) inTurn(j *jobRow, begun checkpoint.Record) {
 func (t *truth) decided(j *jobRow, r checkpoint.Record, base bool) {
 	w := t.w
 	ref := weir.SnapshotRef{Job: j.id, Checkpoint: r.ID}
-	if t.gone[j.id] && t.unknown[j.id] > 0 {
-		w.fail("checkpoint %v is decided while the metastore is behind storage", ref)
+	// One that had begun may complete beside a newer savepoint, whose row is gone since.
+	if t.gone[j.id] && t.unknown[j.id] > 0 && !r.TriggeredAt.Before(t.goneAt) {
+		w.fail("checkpoint %v begins and is decided while the metastore is behind storage", ref)
 	}
 	m := t.manifest(ref)
 	if m == nil {
@@ -354,7 +357,7 @@ func (m *metastore) goBack(pick int) {
 			return // nothing in storage tells; or somebody has to remember what he asked for
 		}
 	}
-	t.wiped = true
+	t.wiped, t.goneAt = true, m.w.now
 	for _, p := range m.w.servers[:len(m.w.servers)-1] {
 		p.kill() // whoever restores a backup sees to it that no older server is left, whose fence it would know again
 	}
