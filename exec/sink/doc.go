@@ -19,8 +19,9 @@
 //	    if size and checksum agree, and an error otherwise.
 //	K3  The snapshot holds every segment not yet published and confirmed. Restored, the
 //	    segments are dealt out to any number of subtasks. A marker, an empty hidden file
-//	    (….-done-BARRIER), notes the last segment of a writer that has been published,
-//	    so that readers may move published files away.
+//	    (….-done-BARRIER), notes that a segment has been published, so that readers may
+//	    move published files away. It stays until the sealed file has gone; the last one of
+//	    a writer stays for good, and speaks for the earlier ones whose files have gone.
 //	K4  What a snapshot may name is not deleted: a sealed segment of an aborted attempt
 //	    stays for a week. Files that were only begun, by an older attempt of the same job
 //	    and operator, are removed when subtask 0 opens.

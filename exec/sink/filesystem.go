@@ -188,10 +188,11 @@ func (s *filesystem) confirm(published []segment) error {
 	if err := s.folder.sync(); err != nil {
 		return err
 	}
+	var gone []string
 	for i := range published {
-		superseded = append(superseded, published[i].Temp)
+		gone = append(gone, published[i].Temp)
 	}
-	for _, name := range superseded {
+	for _, name := range append(gone, superseded...) { // a segment's marker goes after its sealed file
 		if err := s.folder.remove(name); err != nil {
 			return err
 		}

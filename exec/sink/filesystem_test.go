@@ -289,6 +289,50 @@ func TestMarkedSegmentStaysAway(t *testing.T) {
 	}
 }
 
+// Two segments of one writer that are published together, or by two subtasks after a
+// restore: the higher marker does not stand for the lower one, neither where a sink ends
+// before it has let go of the sealed files nor where the next one cleans up.
+func TestMarkedSegmentsStayAway(t *testing.T) {
+	t.Parallel()
+	for _, parallelism := range []int{1, 2} {
+		dir := tempDir(t)
+		first := open(t, setupOf(numbers("csv", dir), dir, 1, 0, 1))
+		process(t, first, ints(1))
+		snapshot(t, first, 3)
+		process(t, first, ints(2))
+		list := snapshot(t, first, 5)
+		restore := func(attempt int64) (sinks []*filesystem) {
+			for i := range parallelism {
+				setup := setupOf(numbers("csv", dir), dir, attempt, i, parallelism)
+				setup.Restored, setup.List = true, list
+				sinks = append(sinks, open(t, setup))
+			}
+			return sinks
+		}
+		second := restore(2)
+		for _, s := range second[1:] {
+			commit(t, s, 5)
+		}
+		for i := range second[0].segments {
+			if err := second[0].folder.publish(&second[0].segments[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := second[0].folder.mark(second[0].segments); err != nil { // and dies
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "part-0123456789ab-sink_out-0-3.csv"), filepath.Join(dir, "taken")); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range restore(3) {
+			commit(t, s, 5)
+		}
+		if got := published(t, dir); !slices.Equal(got, []int64{1, 2}) {
+			t.Errorf("parallelism %d: readers get %v, files %v", parallelism, got, names(t, dir))
+		}
+	}
+}
+
 func TestDamagedSegment(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)

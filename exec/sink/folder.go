@@ -89,11 +89,13 @@ func (f *folder) sync() error {
 
 // clean removes what older attempts of the writer's sink have left: files that were
 // only begun, sealed ones that are old and not among the restored segments, and
-// markers that others supersede.
+// markers that others supersede. What a restored segment names stays, and its own marker:
+// it tells whether the segment was published (link).
 func (f *folder) clean(w writer, restored []segment, now time.Time) error {
-	named := make(map[string]bool, len(restored))
+	named := make(map[string]bool, 2*len(restored))
 	for i := range restored {
-		named[restored[i].Temp] = true
+		s := &restored[i]
+		named[s.Temp], named[markerName(markerPrefix(s.Job, s.Operator, s.Subtask), s.Barrier)] = true, true
 	}
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
@@ -117,6 +119,9 @@ func (f *folder) clean(w writer, restored []segment, now time.Time) error {
 		}
 	}
 	for _, name := range oldMarkers(w, names) {
+		if named[name] {
+			continue
+		}
 		if err := f.remove(name); err != nil {
 			return err
 		}

@@ -19,20 +19,19 @@ func markerPrefix(job weir.JobID, operator weir.OperatorID, subtask int) string 
 	return fmt.Sprintf("%s%s-%s-%d-done-", hidden, job, shortened(string(operator)), subtask)
 }
 
-// mark notes segments, in barrier order, as published, which is durable after sync. It
-// returns the markers of this sink that are superseded then.
+// mark notes segments, in barrier order, as published, which is durable after sync. Each
+// gets a marker of its own: one that a reader takes away before its sealed file is let go of
+// would otherwise be published again. It returns the markers of this sink that are
+// superseded once the sealed files are gone.
 func (f *folder) mark(published []segment) (superseded []string, err error) {
-	last := map[string]weir.CheckpointID{}
 	for i := range published {
 		s := &published[i]
-		last[markerPrefix(s.Job, s.Operator, s.Subtask)] = s.Barrier
-	}
-	for prefix, barrier := range last {
+		prefix := markerPrefix(s.Job, s.Operator, s.Subtask)
 		before, made := f.marks[prefix]
-		if made && before >= barrier {
+		if made && before >= s.Barrier {
 			continue
 		}
-		file, err := f.root.OpenFile(markerName(prefix, barrier), os.O_WRONLY|os.O_CREATE, 0o644)
+		file, err := f.root.OpenFile(markerName(prefix, s.Barrier), os.O_WRONLY|os.O_CREATE, 0o644)
 		if err == nil {
 			err = file.Close()
 		}
@@ -42,7 +41,7 @@ func (f *folder) mark(published []segment) (superseded []string, err error) {
 		if made {
 			superseded = append(superseded, markerName(prefix, before))
 		}
-		f.marks[prefix] = barrier
+		f.marks[prefix] = s.Barrier
 	}
 	return superseded, nil
 }
