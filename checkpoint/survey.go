@@ -103,14 +103,15 @@ func (c *Coordinator) withhold(acts []Action) []Action {
 	})
 }
 
-// lostBegin: nobody knows whether a row was inserted. It would have the next id, or that
-// after other lost ones. It is aborted before anything else begins, and also where nothing
+// lostBegin: nobody knows whether a row was inserted. It would have the next id, for one
+// that was lost before it was found to have none, at least so far. It is aborted before
+// anything else begins, and also where nothing
 // does: its savepoint's name would be taken until then. Nothing begins before the answer:
 // an id that turns out to have been given out counts as known (I1), so that a metastore that
 // gives it out again is found to have gone back.
 func (c *Coordinator) lostBegin(now time.Time) {
 	c.lost++
-	c.strays = append(c.strays, c.lostRecord(now, c.lastID+weir.CheckpointID(c.lost)))
+	c.strays = append(c.strays, c.lostRecord(now, c.lastID+1))
 	c.strayAt = now.Add(backoff)
 }
 
