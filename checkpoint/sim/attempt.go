@@ -161,7 +161,7 @@ func (a *attempt) do(acts []checkpoint.Action) {
 				})}
 			})
 		case checkpoint.AskProgress:
-			a.onLane(1, func(t *thread) checkpoint.Event { return a.progress(t, act.ID) })
+			a.server.spawn(func(t *thread) { a.feed(a.progress(t, act.ID)) }) // as many at a time as may expire
 		case checkpoint.Survey:
 			a.sweep(func(*thread) checkpoint.Event { return a.survey() })
 		case checkpoint.DropObjects:
