@@ -54,19 +54,34 @@ func (m *Manifest) Bytes() (n int64) {
 type Adoption struct {
 	// Record is the row of the snapshot, as its manifest tells it.
 	Record Record
+	// Savepoints are the others that storage holds and the metastore has forgotten: they
+	// are their user's, so they are known again.
+	Savepoints []Record
 	// LastCheckpoint and Attempt are the highest numbers found in storage: the job's
 	// numbers go on above them.
 	LastCheckpoint weir.CheckpointID
 	Attempt        int64
 }
 
-// Adopt is the adoption of a manifest from what storage holds. Whether its output was
-// made visible is not known, so it counts as not: to commit it again does nothing.
-func (f *Found) Adopt(m *Manifest) Adoption {
-	a := Adoption{LastCheckpoint: max(f.Highest, f.Newest()), Attempt: m.Attempt.Number, Record: Record{
+// record is the row of a completed snapshot, as its manifest tells it.
+func (m *Manifest) record() Record {
+	return Record{
 		Job: m.Job, ID: m.Checkpoint, Attempt: m.Attempt, Type: m.Type, Status: StatusCompleted, Savepoint: m.Savepoint, Final: m.Final,
-		StateBytes: m.Bytes(), Manifest: ManifestKey(m.Job, m.Checkpoint), CommitsOpen: len(m.OpenSegments()) > 0,
-	}}
+		StateBytes: m.Bytes(), Manifest: ManifestKey(m.Job, m.Checkpoint),
+	}
+}
+
+// Adopt is the adoption of a manifest, and of the forgotten savepoints among the candidates,
+// from what storage holds. Whether its output was
+// made visible is not known, so it counts as not: to commit it again does nothing.
+func (f *Found) Adopt(m *Manifest, candidates []Candidate) Adoption {
+	a := Adoption{LastCheckpoint: max(f.Highest, f.Newest()), Attempt: m.Attempt.Number, Record: m.record()}
+	a.Record.CommitsOpen = len(m.OpenSegments()) > 0
+	for _, c := range candidates {
+		if c.Newer && c.Problem == "" && c.Manifest.Type == TypeSavepoint && c.Checkpoint != m.Checkpoint {
+			a.Savepoints = append(a.Savepoints, c.Manifest.record())
+		}
+	}
 	for _, attempt := range f.Attempts {
 		a.Attempt = max(a.Attempt, attempt.Number)
 	}

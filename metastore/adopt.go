@@ -12,9 +12,9 @@ import (
 
 // Adopt makes a snapshot that lies in storage the base of its job, after the metastore has
 // gone back in time: its row is written as storage tells it, numbers go on above all that
-// storage holds, the failure is cleared, and the job can be started. weir.ErrConflict
-// unless the job has failed as metastore_behind, or has ended and the snapshot is newer
-// than any that it knows.
+// storage holds, the failure is cleared, and the job can be started. Savepoints that it has
+// forgotten are known again. weir.ErrConflict unless the job has failed as metastore_behind,
+// or has ended and the snapshot is newer than any that it knows.
 func (s *Store) Adopt(ctx context.Context, job weir.JobID, a checkpoint.Adoption) (weir.Job, error) {
 	var out weir.Job
 	err := s.locked(ctx, "adopt checkpoint", job, "", func(ctx context.Context, tx *sql.Tx, j weir.Job) (err error) {
@@ -26,6 +26,10 @@ func (s *Store) Adopt(ctx context.Context, job weir.JobID, a checkpoint.Adoption
 			return conflict("job %q is %s, and knows checkpoints up to %d: there is nothing to adopt; start it from one of them", j.Name, j.Status, j.LastCheckpoint)
 		}
 		if err := adoptRow(ctx, tx, j, a.Record); err != nil {
+			return err
+		}
+		lost, err := adoptSavepoints(ctx, tx, j, a)
+		if err != nil {
 			return err
 		}
 		// What an earlier one had still to commit, this one holds too, or was committed before it.
@@ -46,9 +50,32 @@ func (s *Store) Adopt(ctx context.Context, job weir.JobID, a checkpoint.Adoption
 		if a.Record.CommitsOpen {
 			note += "; whether its output is visible is not known: the sinks commit it again, which changes nothing where it is"
 		}
-		return addEvent(ctx, tx, weir.Event{Job: j.ID, Kind: "checkpoint", Attempt: j.Attempt.Number, Message: note})
+		return addEvent(ctx, tx, weir.Event{Job: j.ID, Kind: "checkpoint", Attempt: j.Attempt.Number, Message: note + lost})
 	})
 	return out, err
+}
+
+// adoptSavepoints makes the savepoints known again that the metastore has forgotten, else
+// collection would delete what its user keeps. It says which it could not: their name is
+// another one's by now.
+func adoptSavepoints(ctx context.Context, tx *sql.Tx, j weir.Job, a checkpoint.Adoption) (lost string, err error) {
+	for _, r := range a.Savepoints {
+		if r.ID <= j.LastCheckpoint || r.ID == a.Record.ID {
+			continue // it was known, and is what the metastore says it is
+		}
+		named, err := adoptName(ctx, tx, j, r)
+		if err != nil {
+			return "", err
+		}
+		if !named {
+			lost += fmt.Sprintf("; savepoint %s of checkpoint %d is not kept: another one has its name", r.Savepoint, r.ID)
+			continue
+		}
+		if err := insertAdopted(ctx, tx, j, r); err != nil {
+			return "", err
+		}
+	}
+	return lost, nil
 }
 
 // adoptRow writes the row of an adopted snapshot, in place of what the metastore held
@@ -66,6 +93,10 @@ func adoptRow(ctx context.Context, tx *sql.Tx, j weir.Job, r checkpoint.Record) 
 	if _, err := tx.ExecContext(ctx, `DELETE FROM checkpoints WHERE job = $1 AND id = $2`, j.ID, r.ID); err != nil {
 		return err
 	}
+	return insertAdopted(ctx, tx, j, r)
+}
+
+func insertAdopted(ctx context.Context, tx *sql.Tx, j weir.Job, r checkpoint.Record) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO checkpoints (job, id, attempt, attempt_tag, type, status, periodic, triggered_at, completed_at,
 		state_bytes, new_bytes, manifest, savepoint, commits_open, final, discarded)
 		VALUES ($1, $2, $3, $4, $5, 'completed', $6, `+now+`, `+now+`, $7, 0, $8, $9, $10, $11, $6)`,

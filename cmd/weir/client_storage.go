@@ -123,6 +123,9 @@ func newJobAdopt() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("checkpoint") && checkpoint < 1 {
+				return fmt.Errorf("--checkpoint is %d: give 1 or more, or leave it out for the newest whole one: %w", checkpoint, errUsage)
+			}
 			if list {
 				return showAdoptable(cmd, &f, c, args[0])
 			}

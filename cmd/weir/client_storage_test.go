@@ -57,6 +57,7 @@ damaged  job_1/2/manifest   1 B  unreadable  checkpoint 2 was given up
 		"adoptable as JSON": {"job adopt shop --list -o json", "GET /v1/jobs/shop/adoptable ", adoptables, 0, strings.TrimSuffix(strings.TrimPrefix(adoptables, `{"checkpoints":`), "}"), ""},
 		"adopt":             {"job adopt shop", "POST /v1/jobs/shop/adopt {}", adopted, 0, "shop  adopted checkpoint 7 of attempt 4-0badcafe; start it with: weir job start shop\n", ""},
 		"adopt one":         {"job adopt shop --checkpoint 7", `POST /v1/jobs/shop/adopt {"checkpoint":7}`, adopted, 0, "shop  adopted checkpoint 7 of attempt 4-0badcafe; start it with: weir job start shop\n", ""},
+		"adopt none":        {"job adopt shop --checkpoint 0", "", "", 2, "", "weir: --checkpoint is 0: give 1 or more, or leave it out for the newest whole one\n"},
 		"nothing to adopt":  {"job adopt shop", "POST /v1/jobs/shop/adopt {}", `{"status":409,"title":"Conflict","detail":"there is nothing to adopt"}`, 1, "", "weir: there is nothing to adopt\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

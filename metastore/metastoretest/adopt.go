@@ -2,6 +2,7 @@ package metastoretest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"weir"
@@ -12,6 +13,7 @@ var adoptTests = map[string]func(*testing.T, suite){
 	"a job that is behind adopts what storage holds":    adoptBehind,
 	"what is known is not adopted":                      adoptRefused,
 	"an adopted savepoint has its name back if it can":  adoptNames,
+	"forgotten savepoints are known again":              adoptForgotten,
 	"an adopted row stands for the one of its number":   adoptReplaces,
 	"an inventory is all that is known of objects":      inventory,
 	"jobs that are deleted are listed until forgotten":  inventoryJobs,
@@ -154,6 +156,43 @@ func adoptNames(t *testing.T, s suite) {
 				ok(t, s.SetStatus(t.Context(), f, weir.StatusFailed, &weir.Failure{Reason: checkpoint.ReasonMetastoreBack, Message: "again"}))
 			}
 		}
+	}
+}
+
+// Savepoints between the backup and what is adopted are their user's, not orphans.
+func adoptForgotten(t *testing.T, s suite) {
+	_, other := s.running(t, "z")
+	s.savepoint(t, other, "taken")
+	j, f := s.behind(t, "a")
+	a := adoption(j, 7)
+	for id, name := range []string{1: "known", 5: "taken", 6: "five", 8: "eight"} {
+		if name != "" {
+			a.Savepoints = append(a.Savepoints, checkpoint.Record{Job: j.ID, ID: weir.CheckpointID(id), Attempt: forgotten,
+				Type: checkpoint.TypeSavepoint, Status: checkpoint.StatusCompleted, Savepoint: name, Manifest: name})
+		}
+	}
+	_, err := s.Adopt(t.Context(), j.ID, a)
+	ok(t, err)
+	kept, err := s.Retained(t.Context(), j.ID)
+	ok(t, err)
+	equal(t, kept, []checkpoint.Retained{
+		{ID: 8, Type: checkpoint.TypeSavepoint, Manifest: "eight"},
+		{ID: 7, Type: checkpoint.TypeCheckpoint, Manifest: "adopted", Base: true, CommitsOpen: true},
+		{ID: 6, Type: checkpoint.TypeSavepoint, Manifest: "five"},
+		{ID: 1, Type: checkpoint.TypeCheckpoint, Manifest: "m"},
+	})
+	sp, err := s.Savepoint(t.Context(), "five")
+	ok(t, err)
+	equal(t, []any{sp.Job, sp.Checkpoint, sp.Status}, []any{j.ID, weir.CheckpointID(6), checkpoint.StatusCompleted})
+	sp, err = s.Savepoint(t.Context(), "taken")
+	ok(t, err)
+	equal(t, sp.Job, other.Job)
+	_, err = s.Savepoint(t.Context(), "known")
+	fails(t, err, weir.ErrNotFound)
+	events, err := s.Events(t.Context(), f.Job, 0, 0)
+	ok(t, err)
+	if !strings.HasSuffix(events[len(events)-1].Message, "; savepoint taken of checkpoint 5 is not kept: another one has its name") {
+		t.Errorf("%q", events[len(events)-1].Message)
 	}
 }
 

@@ -88,7 +88,7 @@ func (s *Service) Adopt(ctx context.Context, idOrName string, id weir.Checkpoint
 	if err != nil {
 		return j, none, err
 	}
-	j, err = s.deps.Store.Adopt(ctx, j.ID, found.Adopt(chosen.Manifest))
+	j, err = s.deps.Store.Adopt(ctx, j.ID, found.Adopt(chosen.Manifest, list))
 	if err == nil {
 		s.clean.wake(j.ID)
 	}
@@ -108,7 +108,7 @@ func pick(j weir.Job, list []checkpoint.Candidate, id weir.CheckpointID) (checkp
 		}
 	}
 	if id != 0 {
-		return checkpoint.Candidate{}, fmt.Errorf("%w: storage holds no manifest of checkpoint %d of job %q", weir.ErrNotFound, id, j.Name)
+		return checkpoint.Candidate{}, fmt.Errorf("%w: checkpoint %d of job %q in storage", weir.ErrNotFound, id, j.Name)
 	}
 	return checkpoint.Candidate{}, fmt.Errorf("%w: storage holds no whole checkpoint of job %q: start it from nothing, or from a savepoint of another job", weir.ErrConflict, j.Name)
 }

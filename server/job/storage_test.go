@@ -231,6 +231,12 @@ func TestAdopt(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, c, checkpoint.ManifestKey(j.ID, m.Checkpoint), data)
+	saved := *m // and a savepoint before it
+	saved.Checkpoint, saved.Type, saved.Savepoint = m.Checkpoint-1, checkpoint.TypeSavepoint, "forgotten"
+	if data, err = saved.Encode(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, c, checkpoint.ManifestKey(j.ID, saved.Checkpoint), data)
 	late := checkpoint.StateKey(j.ID, m.Attempt, "global_x", 0, m.Checkpoint+1, 0)
 	put(t, c, late, []byte("x"))
 	put(t, c, checkpoint.ManifestKey(j.ID, m.Checkpoint+1), []byte("{")) // not whole
@@ -255,6 +261,9 @@ func TestAdopt(t *testing.T) {
 	if err != nil || len(list) < 3 || list[0].Problem == "" || !list[1].Newer || list[1].Problem != "" || list[len(list)-1].Newer {
 		t.Errorf("adoptable: %+v, %v", list, err)
 	}
+	if _, _, err := s.Adopt(ctx, "counts", 999); err == nil || err.Error() != `not found: checkpoint 999 of job "counts" in storage` {
+		t.Errorf("one that is not there: %v", err)
+	}
 	if _, _, err := s.Adopt(ctx, "counts", m.Checkpoint+1); !errors.Is(err, weir.ErrConflict) {
 		t.Errorf("one that is not whole: %v", err)
 	}
@@ -273,6 +282,18 @@ func TestAdopt(t *testing.T) {
 	j = manyFinished(t, c, s)
 	if j.LastCheckpoint <= m.Checkpoint+1 {
 		t.Errorf("ids go on at %d", j.LastCheckpoint)
+	}
+	// The savepoint is its user's again: no clean-up takes it.
+	if _, err := c.Store.Savepoint(ctx, "forgotten"); err != nil {
+		t.Error(err)
+	}
+	for _, f := range findings(t, s, job.StorageRequest{Repair: true}) {
+		if strings.Contains(f, fmt.Sprintf("%d/manifest", saved.Checkpoint)) {
+			t.Error(f)
+		}
+	}
+	if _, err := c.Blobs.Stat(ctx, checkpoint.ManifestKey(j.ID, saved.Checkpoint)); err != nil {
+		t.Error(err)
 	}
 }
 
