@@ -58,7 +58,8 @@
 //
 // Every error ends the attempt, which then begins again from its base: what it wrote
 // and nobody committed is never seen. A segment that no marker covers and of which
-// neither file exists is an error that names it.
+// neither file exists is an error that names it; where it is another job's, the sink
+// does not open: a job that starts from another one's snapshot writes to that one's folder.
 //
 // # Testing
 //

@@ -52,12 +52,28 @@ func openFilesystem(setup exec.Setup) (*filesystem, error) {
 	if s.folder, err = openFolder(setup.Files, table.Options["path"]); err != nil {
 		return nil, err
 	}
-	if setup.Subtask == 0 {
-		if err := s.folder.clean(s.writer, all, time.Now()); err != nil {
-			return nil, errors.Join(err, s.folder.root.Close())
-		}
+	if err := s.settle(all); err != nil {
+		return nil, errors.Join(err, s.folder.root.Close())
 	}
 	return s, nil
+}
+
+// settle looks at what a restored sink finds in its folder. Another job's segment that was
+// never there is refused at once, and not when it is to be published: then a checkpoint
+// would have been decided whose output nobody can show.
+func (s *filesystem) settle(all []segment) error {
+	for i := range s.segments {
+		if s.segments[i].Job == s.writer.job {
+			continue
+		}
+		if err := s.folder.has(&s.segments[i]); err != nil {
+			return err
+		}
+	}
+	if s.writer.subtask > 0 {
+		return nil
+	}
+	return s.folder.clean(s.writer, all, time.Now())
 }
 
 // Process appends a batch's rows to the segment.

@@ -333,6 +333,42 @@ func TestMarkedSegmentsStayAway(t *testing.T) {
 	}
 }
 
+// A job that starts from another one's snapshot and writes elsewhere is told so before it
+// runs: the rows that the other one sealed are not there. It goes on once they are.
+func TestSegmentOfAnotherFolder(t *testing.T) {
+	t.Parallel()
+	dir, other := tempDir(t), tempDir(t)
+	first := open(t, setupOf(numbers("csv", dir), dir, 1, 0, 1))
+	process(t, first, ints(1))
+	setup := setupOf(numbers("csv", other), other, 1, 0, 1)
+	setup.Job = "job_00000000000000000000000000000002"
+	setup.Restored, setup.List = true, snapshot(t, first, 5)
+	sealed := first.segments[0].Temp
+	commit(t, first, 5)
+	part := "part-0123456789ab-sink_out-0-5.csv"
+	_, err := Open(context.Background(), setup)
+	if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), part) || !strings.Contains(err.Error(), sealed) || !strings.Contains(err.Error(), other) {
+		t.Fatalf("opened in another folder: %v", err)
+	}
+	same := setup
+	same.Operator.Sink = &plan.SinkSpec{Table: numbers("csv", dir)}
+	same.Files = []string{dir}
+	commit(t, open(t, same), 5)
+	if got := published(t, dir); !slices.Equal(got, []int64{1}) {
+		t.Errorf("in the same folder: %v", got)
+	}
+	if err := os.WriteFile(filepath.Join(other, part), []byte("1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second := open(t, setup)
+	process(t, second, ints(2))
+	snapshot(t, second, 6)
+	commit(t, second, 6)
+	if got := published(t, other); !slices.Equal(got, []int64{1, 2}) {
+		t.Errorf("once it is there: %v", got)
+	}
+}
+
 func TestDamagedSegment(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)

@@ -137,6 +137,20 @@ func (f *folder) remove(name string) error {
 	return nil
 }
 
+// has makes sure that another job's segment is in the folder, or was published there.
+func (f *folder) has(s *segment) error {
+	for _, name := range []string{s.Temp, s.Final} {
+		if _, err := f.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if marked, err := f.marked(s); marked || err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: what it starts from holds %v, rows that job %s sealed in another folder: neither %s nor %s is in %s; "+
+		"write to the folder of that job, or copy one of the two here first, under its name", weir.ErrInvalid, s, s.Job, s.Temp, s.Final, f.path)
+}
+
 // publish gives a sealed segment its final name, unless it has it already. The name is
 // durable after sync; the sealed file is still there and may then be removed.
 func (f *folder) publish(s *segment) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -156,4 +157,40 @@ func foreign(t *testing.T, c *jobtest.Cluster, s *job.Service, j weir.Job) {
 		}
 	}
 	put(t, c, key, whole)
+}
+
+// A job that starts from another one's checkpoint and writes to a folder of its own fails
+// before it runs, and says why: it is not restarted for ever.
+func TestForkIntoAnotherFolder(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	c.Heard(s, 1)
+	out, other := filepath.Join(c.Dir, "out"), filepath.Join(c.Dir, "other")
+	spec := c.Spec("a", oldSinkQuery(out, 1000), 1)
+	spec.Checkpoint = json.RawMessage(`{"interval":"50ms","num_retained":100}`)
+	ctx := context.Background()
+	a, err := s.Submit(ctx, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []checkpoint.Retained
+	c.Until("two checkpoints are kept", func(ctx context.Context) bool {
+		kept, err = c.Store.Retained(ctx, a.ID)
+		return err == nil && len(kept) > 1 && !kept[0].CommitsOpen
+	})
+	fork := c.Spec("b", oldSinkQuery(other, 1000), 1)
+	fork.RestoreFrom, fork.AllowDuplicateOutput = fmt.Sprintf("checkpoint:a/%d", kept[0].ID), true
+	b, err := s.Submit(ctx, fork)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Until("it has failed", func(ctx context.Context) bool {
+		b, err = s.Get(ctx, string(b.ID))
+		return err == nil && b.Status == weir.StatusFailed
+	})
+	if b.Attempt.Number != 1 || !strings.Contains(b.Failure.Message, "write to the folder of that job") {
+		t.Errorf("failed in attempt %v: %s", b.Attempt, b.Failure.Message)
+	}
 }
