@@ -74,8 +74,8 @@ func (s *Store) DeleteSavepoint(ctx context.Context, name string) (checkpoint.Sa
 	return p, wrap("delete savepoint", err)
 }
 
-// refuseUsed is weir.ErrConflict when a job is based on the savepoint, it is pinned,
-// or its output is not committed yet.
+// refuseUsed is weir.ErrConflict when a job is based on the savepoint, it is pinned, a
+// pending checkpoint may name its objects, or its output is not committed yet.
 func refuseUsed(ctx context.Context, tx *sql.Tx, p checkpoint.Savepoint) error {
 	var user string
 	err := tx.QueryRowContext(ctx, `SELECT COALESCE(MIN(name), '') FROM jobs WHERE base_job = $1 AND base_checkpoint = $2 AND deleted_at IS NULL`,
@@ -86,9 +86,10 @@ func refuseUsed(ctx context.Context, tx *sql.Tx, p checkpoint.Savepoint) error {
 	if user != "" {
 		return conflict("savepoint %q is what job %q would start from: let the job complete a checkpoint or delete it first", p.Name, user)
 	}
-	var pins, open int
+	var pins, open, reused int
 	err = tx.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM pins WHERE job = $1 AND checkpoint = $2 AND expires_at > `+now+`),
-		(SELECT COUNT(*) FROM checkpoints WHERE job = $1 AND id = $2 AND commits_open)`, p.Job, p.Checkpoint).Scan(&pins, &open)
+		(SELECT COUNT(*) FROM checkpoints WHERE job = $1 AND id = $2 AND commits_open),
+		(SELECT COUNT(*) FROM checkpoints WHERE job = $1 AND reuses = $2 AND status = 'pending')`, p.Job, p.Checkpoint).Scan(&pins, &open, &reused)
 	switch {
 	case err != nil:
 		return err
@@ -96,6 +97,8 @@ func refuseUsed(ctx context.Context, tx *sql.Tx, p checkpoint.Savepoint) error {
 		return conflict("savepoint %q is being read: try again later", p.Name)
 	case open > 0:
 		return conflict("savepoint %q has output that its job's sinks have not committed yet", p.Name)
+	case reused > 0:
+		return conflict("savepoint %q is what a checkpoint under way builds on: try again when that has ended", p.Name)
 	}
 	return nil
 }

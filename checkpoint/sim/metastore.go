@@ -207,6 +207,16 @@ func (j *jobRow) reused(id weir.CheckpointID) bool {
 	return false
 }
 
+// builtOn reports whether a pending checkpoint began while another was the base.
+func (j *jobRow) builtOn(id weir.CheckpointID) bool {
+	for p, base := range j.reuses {
+		if base == id && j.rows[p].Status == checkpoint.StatusPending {
+			return true
+		}
+	}
+	return false
+}
+
 // everyAttempt has the folders of all attempts that are over looked through again: a
 // worker may have woken up, and stored something, long after they were.
 func (m *metastore) everyAttempt(id weir.JobID) {

@@ -149,7 +149,7 @@ func (w *world) snapshot(id weir.JobID, pick uint64) weir.SnapshotRef {
 func (w *world) deleteSavepoint(j *job, pick uint64) {
 	row := w.meta.jobs[j.id]
 	for _, r := range w.meta.retained(j.id) {
-		if r.Type != checkpoint.TypeSavepoint || r.Base || r.Pinned || r.CommitsOpen {
+		if r.Type != checkpoint.TypeSavepoint || r.Base || r.Pinned || r.CommitsOpen || row.builtOn(r.ID) {
 			continue
 		}
 		if pick%2 == 0 {

@@ -12,6 +12,7 @@ var savepointTests = map[string]func(*testing.T, suite){
 	"savepoint names are unique":           savepointNames,
 	"a savepoint outlives its job":         savepointOutlives,
 	"a savepoint in use is not deleted":    savepointDelete,
+	"a savepoint built on is not deleted":  savepointReused,
 	"a failed savepoint's name is free":    savepointFailed,
 	"savepoints are listed newest first":   savepointList,
 	"a given-up snapshot cannot be a base": savepointGivenUp,
@@ -84,6 +85,25 @@ func savepointDelete(t *testing.T, s suite) {
 	ok(t, err)
 	equal(t, r.Discarded, true) // the history stays
 	s.savepoint(t, f, "sp")     // and the name is free
+}
+
+// A stop's savepoint that a job went on from: of two checkpoints begun then, the first
+// completes and is the base. The second one may name the savepoint's objects, still.
+func savepointReused(t *testing.T, s suite) {
+	_, f := s.running(t, "a")
+	id, err := s.BeginCheckpoint(t.Context(), f, checkpoint.Record{Type: checkpoint.TypeSavepoint, Savepoint: "sp"})
+	ok(t, err)
+	ok(t, s.CompleteCheckpoint(t.Context(), f, checkpoint.Record{ID: id, Type: checkpoint.TypeSavepoint, Savepoint: "sp", Manifest: "m"}, true))
+	first, err := s.BeginCheckpoint(t.Context(), f, checkpoint.Record{Type: checkpoint.TypeCheckpoint})
+	ok(t, err)
+	second, err := s.BeginCheckpoint(t.Context(), f, checkpoint.Record{Type: checkpoint.TypeCheckpoint})
+	ok(t, err)
+	ok(t, s.CompleteCheckpoint(t.Context(), f, checkpoint.Record{ID: first, Type: checkpoint.TypeCheckpoint, Manifest: "m"}, true))
+	_, err = s.DeleteSavepoint(t.Context(), "sp")
+	fails(t, err, weir.ErrConflict)
+	ok(t, s.CompleteCheckpoint(t.Context(), f, checkpoint.Record{ID: second, Type: checkpoint.TypeCheckpoint, Manifest: "m"}, true))
+	_, err = s.DeleteSavepoint(t.Context(), "sp")
+	ok(t, err)
 }
 
 func savepointFailed(t *testing.T, s suite) {
