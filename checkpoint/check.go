@@ -173,19 +173,28 @@ func (c Check) object(ctx context.Context, h Handle, keys listed) (Finding, erro
 	if !c.Deep {
 		return Finding{}, nil
 	}
-	r, err := c.Blobs.Get(ctx, h.Object, 0, -1)
-	if err != nil {
+	sum, err := c.sum(ctx, h.Object)
+	switch {
+	case errors.Is(err, weir.ErrNotFound): // deleted since the list, as retention does beside it
+		return Finding{Fault: FaultMissing, Bytes: h.Size, Problem: "the object is not there"}, nil
+	case err != nil:
 		return Finding{}, err
 	}
-	sum := xxh3.New()
-	_, err = io.Copy(sum, r)
-	if err = errors.Join(err, r.Close()); err != nil {
-		return Finding{}, err
-	}
-	if sum.Sum64() != h.Checksum {
+	if sum != h.Checksum {
 		return Finding{Fault: FaultDamaged, Bytes: size, Problem: "the object's bytes are not those that were written: its checksum does not match"}, nil
 	}
 	return Finding{}, nil
+}
+
+// sum reads an object for its checksum.
+func (c Check) sum(ctx context.Context, key string) (uint64, error) {
+	r, err := c.Blobs.Get(ctx, key, 0, -1)
+	if err != nil {
+		return 0, err
+	}
+	sum := xxh3.New()
+	_, err = io.Copy(sum, r)
+	return sum.Sum64(), errors.Join(err, r.Close())
 }
 
 // distinct lists the handles of objects, each object once, in order.

@@ -247,3 +247,23 @@ func TestCollectBehind(t *testing.T) {
 		h.want("behind", before...)
 	}
 }
+
+// What is deleted while a deep check reads, as retention does beside it, is missing, for
+// the caller to ask whether it is still kept, and no end of the check.
+func TestDeepCheckMeetsDeletion(t *testing.T) {
+	t.Parallel()
+	h := newHeap(t, 1)
+	id := h.take("", checkpoint.StatusCompleted)
+	check := checkpoint.Check{Blobs: h.blobs, Deep: true}
+	keys, err := check.List(t.Context(), fence.Job)
+	h.must(err)
+	gone := checkpoint.StateKey(fence.Job, fence.Attempt, "agg", 1, id, 0)
+	h.must(h.blobs.Delete(t.Context(), gone))
+	found, err := check.Job(t.Context(), keys, checkpoint.Inventory{
+		Subject:  checkpoint.Subject{Fence: fence, LastCheckpoint: id},
+		Retained: []checkpoint.Retained{{ID: id, Type: checkpoint.TypeCheckpoint, Manifest: checkpoint.ManifestKey(fence.Job, id)}},
+	})
+	if err != nil || !slices.ContainsFunc(found, func(f checkpoint.Finding) bool { return f.Fault == checkpoint.FaultMissing && f.Key == gone }) {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
