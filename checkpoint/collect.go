@@ -104,7 +104,7 @@ func NewCollector(rows Rows, blobs blob.Store, opts CollectOptions) *Collector {
 
 // Round lets a job's retention give up what it may and clears up one batch of what was
 // given up. more: there may be more to do at once. The error is a *BehindError where
-// nothing may be deleted, weir.ErrStale where the job has just changed hands.
+// nothing may be deleted, weir.ErrStale where the job has just changed hands, or attempt.
 func (c *Collector) Round(ctx context.Context, job weir.JobID) (more bool, err error) {
 	if more, err = c.round(ctx, job); err != nil {
 		return more, fmt.Errorf("collect: %w", err)
@@ -117,6 +117,7 @@ func (c *Collector) round(ctx context.Context, job weir.JobID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	attempt := s.Fence.Attempt
 	retained, err := c.rows.Retained(ctx, job)
 	if err != nil {
 		return false, err
@@ -142,9 +143,13 @@ func (c *Collector) round(ctx context.Context, job weir.JobID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// A metastore that went back since the round began keeps less than it did.
+	// A metastore that went back since the round began keeps less than it did; and once a
+	// checkpoint was adopted, which counts as an attempt, its numbers do not tell.
 	if s, err = c.subject(ctx, job); err != nil {
 		return false, err
+	}
+	if s.Fence.Attempt != attempt {
+		return false, fmt.Errorf("attempt %v follows %v: %w", s.Fence.Attempt, attempt, weir.ErrStale)
 	}
 	done, err := c.clear(ctx, job, s, given, holds)
 	// A deleted job is done with once nothing of it is kept but savepoints.
