@@ -58,14 +58,14 @@ func (h *historyFilter) query(now time.Time) (url.Values, error) {
 	if h.attempt != 0 {
 		set("attempt", strconv.Itoa(h.attempt))
 	}
-	for name, text := range map[string]string{"since": h.since, "until": h.until} {
+	for _, at := range []struct{ name, text string }{{"since", h.since}, {"until", h.until}} {
+		text := at.text
 		if back, err := parseAge(text); err == nil {
 			text = now.Add(-back).UTC().Format(time.RFC3339)
+		} else if _, err := time.Parse(time.RFC3339, text); err != nil && text != "" {
+			return nil, fmt.Errorf("--%s is %q: give a time such as 2026-03-01T12:00:00Z, or how long ago, such as 36h or 2d: %w", at.name, text, errUsage)
 		}
-		set(name, text)
-	}
-	if h.limit < 0 {
-		return nil, fmt.Errorf("--limit is %d: give 1 or more: %w", h.limit, errUsage)
+		set(at.name, text)
 	}
 	q.Set("limit", strconv.Itoa(max(1, min(h.limit, 1000))))
 	if h.limit == 0 {
@@ -83,6 +83,11 @@ func newCheckpointList() *cobra.Command {
 			c, err := f.client()
 			if err != nil {
 				return err
+			}
+			for _, name := range []string{"limit", "attempt"} {
+				if n, err := cmd.Flags().GetInt(name); err != nil || cmd.Flags().Changed(name) && n < 1 {
+					return fmt.Errorf("--%s is %d: give 1 or more: %w", name, n, errUsage)
+				}
 			}
 			q, err := h.query(time.Now())
 			if err != nil {

@@ -130,6 +130,24 @@ func TestHistoryFilter(t *testing.T) {
 	}
 }
 
+// A filter that chooses nothing is refused, not left out: the whole history is no answer.
+func TestHistoryFilterRefused(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"--limit 0":        "weir: --limit is 0: give 1 or more\n",
+		"--attempt 0":      "weir: --attempt is 0: give 1 or more\n",
+		"--attempt -1":     "weir: --attempt is -1: give 1 or more\n",
+		"--since tomorrow": "weir: --since is \"tomorrow\": give a time such as 2026-03-01T12:00:00Z, or how long ago, such as 36h or 2d\n",
+		"--until 2026":     "weir: --until is \"2026\": give a time such as 2026-03-01T12:00:00Z, or how long ago, such as 36h or 2d\n",
+	} {
+		var out, said strings.Builder
+		code := execute(t.Context(), strings.Fields("checkpoint list shop --server http://127.0.0.1:1 "+args), strings.NewReader(""), &out, &said)
+		if code != 2 || said.String() != want {
+			t.Errorf("%s: %d, %s", args, code, said.String())
+		}
+	}
+}
+
 // What is no number of a checkpoint is refused before anything is asked: the summary has a
 // path beside theirs.
 func TestCheckpointNumber(t *testing.T) {

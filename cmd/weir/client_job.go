@@ -271,7 +271,7 @@ func newJobStop() *cobra.Command {
 	var name string
 	cmd := jobVerb("stop", "stop a job with a savepoint", "POST", "/stop", func(*cobra.Command) any {
 		return map[string]any{"name": name}
-	}, ending)
+	}, stopping)
 	cmd.Flags().StringVar(&name, "name", "", "the savepoint's name (default: given by the server)")
 	return cmd
 }

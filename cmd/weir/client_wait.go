@@ -63,10 +63,30 @@ func ending(ctx context.Context, c *client, _, job jobView) (jobView, error) {
 	return job, err
 }
 
+// stopping waits as ending does. A job that was canceled or failed meanwhile has not been
+// stopped: the savepoint that was asked for is not there to go on from.
+func stopping(ctx context.Context, c *client, before, job jobView) (jobView, error) {
+	job, err := ending(ctx, c, before, job)
+	switch {
+	case err != nil:
+		return job, err
+	case job.Status == "CANCELED":
+		return job, fmt.Errorf("job %s was canceled while it was being stopped: no savepoint was taken for the stop", job.Name)
+	case job.Status == "FAILED":
+		return job, jobFailed(job)
+	}
+	return job, nil
+}
+
 // begun waits until an attempt of a job has begun after it was seen as before. The answer
-// to what was asked meanwhile may be of that attempt already.
+// to what was asked meanwhile may be of that attempt already. One that has failed by then
+// is an error: it may not even have been built.
 func begun(ctx context.Context, c *client, before, job jobView) (jobView, error) {
-	return c.await(ctx, job, func(j jobView) bool { return j.Attempt > before.Attempt })
+	job, err := c.await(ctx, job, func(j jobView) bool { return j.Attempt > before.Attempt })
+	if err == nil && job.Status == "FAILED" {
+		err = jobFailed(job)
+	}
+	return job, err
 }
 
 // lastEvent is the newest line of a job's history; empty where it cannot be read.
