@@ -81,6 +81,8 @@ type world struct {
 	baseNext int64
 	baseList []json.RawMessage
 	seen     map[string]string // published files
+	reader   string            // where readers move them
+	taken    int
 }
 
 // start begins an attempt from the base.
@@ -130,8 +132,19 @@ func (w *world) checkpoint(abort bool) {
 // commit lets some of the subtasks commit, and one of those only a part of it.
 func (w *world) commit() {
 	for _, s := range w.sinks {
-		switch rapid.IntRange(0, 3).Draw(w.t, "commit") {
+		switch rapid.IntRange(0, 4).Draw(w.t, "commit") {
 		case 0:
+		case 4: // it dies before it lets go of the sealed files
+			sortSegments(s.segments)
+			n := 0
+			for ; n < len(s.segments) && s.segments[n].Barrier <= w.base; n++ {
+				if err := s.folder.publish(&s.segments[n]); err != nil {
+					w.t.Fatal(err)
+				}
+			}
+			if _, err := s.folder.mark(s.segments[:n]); err != nil {
+				w.t.Fatal(err)
+			}
 		case 1: // it dies between two steps
 			for i := range s.segments {
 				if s.segments[i].Barrier <= w.base && rapid.Bool().Draw(w.t, "publish") {
@@ -146,6 +159,32 @@ func (w *world) commit() {
 	}
 }
 
+// take is a reader that moves published files away: those that are marked, or whose sealed
+// file has gone.
+func (w *world) take() {
+	all := names(w.t, w.dir)
+	for _, name := range visible(w.t, w.dir) {
+		id := strings.Split(strings.TrimSuffix(name, ".csv"), "-") // … subtask, barrier
+		subtask, barrier := id[len(id)-2], id[len(id)-1]
+		prefix := ".weir-" + string(job) + "-sink_out-" + subtask
+		sealed := slices.ContainsFunc(all, func(n string) bool { return strings.HasPrefix(n, prefix+"-"+barrier+"-") })
+		if sealed && !slices.Contains(all, prefix+"-done-"+barrier) || !rapid.Bool().Draw(w.t, "take") {
+			continue
+		}
+		w.taken++
+		if err := os.Rename(filepath.Join(w.dir, name), filepath.Join(w.reader, fmt.Sprint(w.taken))); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// readable are the rows that readers have, or can get, in ascending order.
+func (w *world) readable() []int64 {
+	all := append(published(w.t, w.dir), published(w.t, w.reader)...)
+	slices.Sort(all)
+	return all
+}
+
 // check looks at the published files as a reader would: they never change, and hold
 // rows of decided checkpoints, each once.
 func (w *world) check() {
@@ -156,7 +195,7 @@ func (w *world) check() {
 		}
 		w.seen[name] = body
 	}
-	all := published(w.t, w.dir)
+	all := w.readable()
 	for i, n := range all {
 		if n >= w.baseNext || i > 0 && all[i-1] == n {
 			w.t.Fatalf("published %v although the base ends at row %d", all, w.baseNext)
@@ -172,10 +211,14 @@ func TestExactlyOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &world{t: t, dir: dir, table: numbers("csv", dir), seen: map[string]string{}}
+		reader, err := os.MkdirTemp(base, "reader")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t: t, dir: dir, table: numbers("csv", dir), seen: map[string]string{}, reader: reader}
 		w.start()
 		for range rapid.IntRange(0, 30).Draw(t, "steps") {
-			switch rapid.IntRange(0, 5).Draw(t, "step") {
+			switch rapid.IntRange(0, 6).Draw(t, "step") {
 			case 0, 1:
 				w.write()
 			case 2:
@@ -186,6 +229,8 @@ func TestExactlyOnce(t *testing.T) {
 				w.commit()
 			case 5:
 				w.crash()
+			case 6:
+				w.take()
 			}
 			w.check()
 		}
@@ -198,7 +243,7 @@ func TestExactlyOnce(t *testing.T) {
 		for i := range w.next {
 			want = append(want, i)
 		}
-		if got := published(t, dir); !slices.Equal(got, want) {
+		if got := w.readable(); !slices.Equal(got, want) {
 			t.Fatalf("published %v, want %v", got, want)
 		}
 		for _, s := range w.sinks {
