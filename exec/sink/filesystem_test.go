@@ -296,9 +296,16 @@ func TestRestoredCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := restore(5).Commit(context.Background(), 5); !errors.Is(err, weir.ErrNotFound) || !strings.Contains(err.Error(), "segment "+string(job)+"/sink_out/0/5") {
+	last := restore(5)
+	err := last.Commit(context.Background(), 5)
+	if !errors.Is(err, weir.ErrNotFound) || !strings.Contains(err.Error(), "segment "+string(job)+"/sink_out/0/5") {
 		t.Errorf("a lost segment: %v", err)
 	}
+	_, marker, _ := strings.Cut(fmt.Sprint(err), "make an empty file ")
+	if err := os.WriteFile(marker, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, last, 5) // its user has given it up
 }
 
 // A sink that ends between its marker and letting go of the sealed file leaves both.

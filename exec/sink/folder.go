@@ -174,7 +174,9 @@ func (f *folder) publish(s *segment) error {
 		if marked, err := f.marked(s); marked || err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: %v: its rows are lost: neither %s nor %s exists", weir.ErrNotFound, s, temp, final)
+		marker := filepath.Join(f.path, markerName(markerPrefix(s.Job, s.Operator, s.Subtask), s.Barrier))
+		return fmt.Errorf("%w: %v: its rows are lost: neither %s nor %s exists; bring one of them back or, to go on without its rows, make an empty file %s",
+			weir.ErrNotFound, s, temp, final, marker)
 	}
 	return fmt.Errorf("%v: publish %s as %s: %w", s, temp, final, err)
 }
