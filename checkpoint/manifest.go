@@ -166,11 +166,10 @@ func (m *Manifest) CheckObjects(ctx context.Context, blobs blob.Store) error {
 	for _, h := range m.distinct() {
 		size, err := blobs.Stat(ctx, h.Object)
 		if err != nil {
-			return fmt.Errorf("checkpoint %d of %s: %w", m.Checkpoint, m.Job, err)
+			return err
 		}
 		if size != h.Size {
-			return fmt.Errorf("checkpoint %d of %s: %w: object %s has %d bytes, its manifest says %d",
-				m.Checkpoint, m.Job, weir.ErrInvalid, h.Object, size, h.Size)
+			return fmt.Errorf("%w: object %s has %d bytes, its manifest says %d", weir.ErrInvalid, h.Object, size, h.Size)
 		}
 	}
 	return nil

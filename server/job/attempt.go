@@ -40,6 +40,7 @@ func (d *driver) load(ctx context.Context, j weir.Job) event {
 		if !gone(err) {
 			return evLoaded{Failure: f, Restart: true}
 		}
+		f.Message += elsewhere
 		if why := d.s.behind(ctx, j.ID); why != "" {
 			f = checkpoint.BehindFailure(fmt.Sprintf("checkpoint %d, which it says to start from, is not whole any more, and %s", j.Base.Checkpoint, why))
 		}

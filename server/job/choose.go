@@ -88,6 +88,9 @@ func (s *Service) manifest(ctx context.Context, ref weir.SnapshotRef) (*checkpoi
 	return m, m.Check(ref, row.Attempt)
 }
 
+// elsewhere says what to do where a snapshot's bytes are gone.
+const elsewhere = "; bring it back from a copy of the storage, or start from another checkpoint or savepoint; weir storage check says what else is missing"
+
 // open reads the manifest of a choice and looks for its objects.
 func (s *Service) open(ctx context.Context, c choice) (choice, error) {
 	m, err := s.manifest(ctx, c.Ref)
@@ -99,6 +102,8 @@ func (s *Service) open(ctx context.Context, c choice) (choice, error) {
 		why := err.Error()
 		if newer := s.behind(ctx, c.Ref.Job); newer != "" {
 			why += "; " + checkpoint.BehindFailure(newer).Message
+		} else {
+			why += elsewhere
 		}
 		return choice{}, fmt.Errorf("%w: checkpoint %d of job %s cannot be restored: %s", weir.ErrConflict, c.Ref.Checkpoint, c.Ref.Job, why)
 	}

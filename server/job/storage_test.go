@@ -146,8 +146,8 @@ func TestStorageCheck(t *testing.T) {
 	refused := func(what, named string) {
 		t.Helper()
 		_, err := s.Start(ctx, "counts", job.StartRequest{From: "savepoint:mine"})
-		if !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), named) {
-			t.Errorf("%s: %v; want a conflict that names %s", what, err, named)
+		if !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), named) || !strings.Contains(err.Error(), "start from another checkpoint") {
+			t.Errorf("%s: %v; want a conflict that names %s, and what to do", what, err, named)
 		}
 	}
 	remove(t, c, object)
