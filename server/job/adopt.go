@@ -18,7 +18,7 @@ func (s *Service) Adoptable(ctx context.Context, idOrName string) (weir.Job, []c
 	}
 	found, err := checkpoint.Find(ctx, s.deps.Blobs, j.ID)
 	if err != nil {
-		return j, nil, err
+		return j, nil, storageAway(err)
 	}
 	list, err := s.candidates(ctx, j, found)
 	return j, list, err
@@ -47,7 +47,7 @@ func gone(err error) bool {
 func (s *Service) candidates(ctx context.Context, j weir.Job, found *checkpoint.Found) ([]checkpoint.Candidate, error) {
 	list, err := checkpoint.Candidates(ctx, s.deps.Blobs, found, j.LastCheckpoint)
 	if err != nil {
-		return nil, err
+		return nil, storageAway(err)
 	}
 	g, err := decodeGraph(j)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) Adopt(ctx context.Context, idOrName string, id weir.Checkpoint
 	}
 	found, err := checkpoint.Find(ctx, s.deps.Blobs, j.ID)
 	if err != nil {
-		return j, none, err
+		return j, none, storageAway(err)
 	}
 	list, err := s.candidates(ctx, j, found)
 	if err != nil {

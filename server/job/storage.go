@@ -91,14 +91,23 @@ func (s *Service) jobsToCheck(ctx context.Context, req StorageRequest, report *S
 		return true
 	})
 	slices.Sort(ids)
-	return slices.Compact(ids), err
+	return slices.Compact(ids), storageAway(err)
+}
+
+// storageAway is what a request says that object storage did not serve: its user can mend
+// that, and need not read a log for it.
+func storageAway(err error) error {
+	if err == nil || gone(err) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("%w: object storage: %w", ErrUnavailable, err)
 }
 
 func (s *Service) checkJob(ctx context.Context, req StorageRequest, id weir.JobID, report *StorageReport) ([]checkpoint.Finding, error) {
 	check := checkpoint.Check{Blobs: s.deps.Blobs, Deep: req.Deep}
 	keys, err := check.List(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, storageAway(err)
 	}
 	report.Objects += len(keys)
 	for _, size := range keys {
@@ -114,7 +123,7 @@ func (s *Service) checkJob(ctx context.Context, req StorageRequest, id weir.JobI
 	}
 	findings, err := check.Job(ctx, keys, inv)
 	if err != nil || len(findings) == 0 {
-		return nil, err
+		return nil, storageAway(err)
 	}
 	if findings, err = s.stillSo(ctx, id, known, findings); err != nil || !req.Repair {
 		return findings, err

@@ -297,6 +297,35 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// A refusing store lists nothing.
+type refusing struct {
+	blob.Store
+	err error
+}
+
+func (r refusing) List(context.Context, string, func(string, int64) bool) error { return r.err }
+
+// Whoever asks what lies in storage hears why storage does not say, not that a log has more.
+func TestStorageRefuses(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	c.Blobs = refusing{c.Blobs, errors.New("list objects in s3://b: 403 AccessDenied: allow s3:ListBucket")}
+	s := c.Server("s1")
+	ctx := context.Background()
+	j, err := s.Submit(ctx, c.Spec("counts", many, 2)) // it waits for slots
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, all := s.CheckStorage(ctx, job.StorageRequest{})
+	_, one := s.CheckStorage(ctx, job.StorageRequest{Job: string(j.ID)})
+	_, _, list := s.Adoptable(ctx, "counts")
+	for what, err := range map[string]error{"check": all, "check one job": one, "adopt --list": list} {
+		if !errors.Is(err, job.ErrUnavailable) || !strings.Contains(err.Error(), "unavailable: object storage: list") || !strings.HasSuffix(err.Error(), "403 AccessDenied: allow s3:ListBucket") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // A busy store is one in which something happens while all of it is listed.
 type busy struct {
 	blob.Store
