@@ -79,7 +79,7 @@ func usable(what string, status checkpoint.Status, discarded bool, f *weir.Failu
 func (s *Service) manifest(ctx context.Context, ref weir.SnapshotRef) (*checkpoint.Manifest, error) {
 	m, err := checkpoint.LoadManifest(ctx, s.deps.Blobs, checkpoint.ManifestKey(ref.Job, ref.Checkpoint))
 	if err != nil {
-		return nil, err
+		return nil, storageAway(err)
 	}
 	row, err := s.deps.Store.CheckpointByID(ctx, ref.Job, ref.Checkpoint)
 	if err != nil && !errors.Is(err, weir.ErrNotFound) { // without a row the manifest speaks for itself
@@ -95,7 +95,7 @@ const elsewhere = "; bring it back from a copy of the storage, or start from ano
 func (s *Service) open(ctx context.Context, c choice) (choice, error) {
 	m, err := s.manifest(ctx, c.Ref)
 	if err == nil {
-		err = m.CheckObjects(ctx, s.deps.Blobs)
+		err = storageAway(m.CheckObjects(ctx, s.deps.Blobs))
 	}
 	if gone(err) {
 		// Not weir.ErrNotFound: the snapshot that was asked for is known, its bytes are gone.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -323,6 +324,35 @@ func TestStorageRefuses(t *testing.T) {
 		if !errors.Is(err, job.ErrUnavailable) || !strings.Contains(err.Error(), "unavailable: object storage: list") || !strings.HasSuffix(err.Error(), "403 AccessDenied: allow s3:ListBucket") {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// An ailing store reads nothing once it is ill.
+type ailing struct {
+	blob.Store
+	ill atomic.Bool
+}
+
+func (a *ailing) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if a.ill.Load() {
+		return nil, errors.New("get " + key + ": 403 AccessDenied: allow s3:GetObject")
+	}
+	return a.Store.Get(ctx, key, offset, length)
+}
+
+// So does whoever starts from a savepoint.
+func TestStartWhileStorageRefuses(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	store := &ailing{Store: c.Blobs}
+	c.Blobs = store
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	stopped(t, c, s, many, "mine")
+	store.ill.Store(true)
+	_, err := s.Start(t.Context(), "counts", job.StartRequest{From: "savepoint:mine"})
+	if !errors.Is(err, job.ErrUnavailable) || !strings.Contains(err.Error(), "unavailable: object storage: ") || !strings.HasSuffix(err.Error(), "403 AccessDenied: allow s3:GetObject") {
+		t.Errorf("%v", err)
 	}
 }
 
