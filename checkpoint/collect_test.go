@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -246,6 +247,35 @@ func TestCollectBehind(t *testing.T) {
 		}
 		h.want("behind", before...)
 	}
+}
+
+// An overtaken job gets a new attempt, or has a checkpoint adopted, while a round reads.
+type overtaken struct {
+	checkpoint.Rows
+	looks int
+}
+
+func (o *overtaken) Subject(ctx context.Context, job weir.JobID) (checkpoint.Subject, error) {
+	s, err := o.Rows.Subject(ctx, job)
+	s.Fence.Attempt.Number += int64(o.looks)
+	o.looks++
+	return s, err
+}
+
+// What a round has read is of one attempt: else it deletes nothing, and the next one does.
+func TestCollectOvertaken(t *testing.T) {
+	t.Parallel()
+	h := newHeap(t, 1)
+	h.take("", checkpoint.StatusFailed)
+	h.take("", checkpoint.StatusCompleted)
+	before := h.left()
+	_, err := checkpoint.NewCollector(&overtaken{Rows: h.store}, h.faulty, checkpoint.CollectOptions{}).Round(t.Context(), fence.Job)
+	if !errors.Is(err, weir.ErrStale) {
+		t.Errorf("%v", err)
+	}
+	h.want("overtaken", before...)
+	h.must(h.collect())
+	h.want("afterwards", "2: 2 true")
 }
 
 // What is deleted while a deep check reads, as retention does beside it, is missing, for

@@ -189,10 +189,6 @@ func plants() []plant {
 			name: "collection looks once", file: "checkpoint/collect.go", script: "going_back_in_a_round",
 			old: "\tif s, err = c.subject(ctx, job); err != nil {\n\t\treturn false, err\n\t}\n\tif s.Fence", new: "\tif s.Fence",
 		},
-		{ // a checkpoint was adopted between two reads of one round
-			name: "collection goes on under another attempt", file: "checkpoint/collect.go", script: "adopted_in_a_round",
-			old: "if s.Fence.Attempt != attempt {", new: "if false {",
-		},
 		{ // what the answer to an abort tells of a begin whose own answer was lost
 			name: "an id that a lost begin had is not noted", file: "checkpoint/survey.go", script: "lost_begin_again",
 			old: "if e.Err == nil && e.ID > c.lastID {", new: "if false {",

@@ -172,6 +172,11 @@ func (w *world) mind() {
 		switch {
 		case !row.status.Terminal() || row.status == weir.StatusFinished:
 		case row.status == weir.StatusFailed && w.truth.gone[j.id]:
+			// Servers that lived through it are started anew first (docs/checkpoints.md): one may
+			// be in the middle of deleting what it knew to be given up.
+			for _, p := range slices.Clone(w.servers) {
+				w.died(p)
+			}
 			w.adopt(row)
 		default:
 			w.meta.startFrom(row, row.base, 1+w.rng.IntN(3))
