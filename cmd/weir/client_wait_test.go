@@ -24,7 +24,7 @@ func TestStopThatWasNone(t *testing.T) {
 			t.Parallel()
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				now := "RUNNING"
-				if r.Method == "POST" {
+				if r.Method == http.MethodPost {
 					now = status
 				}
 				if _, err := fmt.Fprintf(w, `{"id":"job_1","name":"shop","status":%q,"failure":{"message":"no room"}}`, now); err != nil {
@@ -60,7 +60,7 @@ func TestBegunByTheAnswer(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				job := jobView{ID: "job_1", Name: "shop", Status: status.Load().(string), Attempt: 1}
 				switch {
-				case r.Method == "POST":
+				case r.Method == http.MethodPost:
 					asked.Store(true)
 					job.Attempt = first.answered
 				case asked.Load():

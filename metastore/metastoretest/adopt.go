@@ -167,8 +167,10 @@ func adoptForgotten(t *testing.T, s suite) {
 	a := adoption(j, 7)
 	for id, name := range []string{1: "known", 5: "taken", 6: "five", 8: "eight"} {
 		if name != "" {
-			a.Savepoints = append(a.Savepoints, checkpoint.Record{Job: j.ID, ID: weir.CheckpointID(id), Attempt: forgotten,
-				Type: checkpoint.TypeSavepoint, Status: checkpoint.StatusCompleted, Savepoint: name, Manifest: name})
+			a.Savepoints = append(a.Savepoints, checkpoint.Record{
+				Job: j.ID, ID: weir.CheckpointID(id), Attempt: forgotten,
+				Type: checkpoint.TypeSavepoint, Status: checkpoint.StatusCompleted, Savepoint: name, Manifest: name,
+			})
 		}
 	}
 	_, err := s.Adopt(t.Context(), j.ID, a)
