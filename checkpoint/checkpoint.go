@@ -163,25 +163,26 @@ type CommitTime struct {
 
 // A Record is one row of a job's checkpoint history.
 type Record struct {
-	Job         weir.JobID
-	ID          weir.CheckpointID
-	Attempt     weir.AttemptID
-	Type        Type
-	Status      Status
-	Periodic    bool // begun by the interval rather than by a user
-	TriggeredAt time.Time
-	CompletedAt time.Time // when it ended, however; zero: pending
-	StateBytes  int64
-	NewBytes    int64
-	Manifest    string    // object key; empty until completed
-	Savepoint   string    // its name, for savepoints
-	CommitsOpen bool      // completed, but sinks have not confirmed yet
-	CommittedAt time.Time // when the last sink had confirmed; zero: nothing to commit, or not yet
-	Final       bool      // the last checkpoint of a bounded job
-	Discarded   bool      // given up by retention; its objects go or are gone
-	Failure     *weir.Failure
-	Acks        []Ack // per-subtask detail; Snapshot left out
-	Thinned     bool  // the detail was given up; the row stays
+	Job           weir.JobID
+	ID            weir.CheckpointID
+	Attempt       weir.AttemptID
+	Type          Type
+	Status        Status
+	Periodic      bool // begun by the interval rather than by a user
+	TriggeredAt   time.Time
+	CompletedAt   time.Time // when it ended, however; zero: pending
+	StateBytes    int64
+	NewBytes      int64
+	Manifest      string    // object key; empty until completed
+	Savepoint     string    // its name, for savepoints
+	CommitsOpen   bool      // completed, but sinks have not confirmed yet
+	OutputGivenUp bool      // what sinks had not made visible was given up (abandon_output)
+	CommittedAt   time.Time // when the last sink had confirmed; zero: nothing to commit, or not yet
+	Final         bool      // the last checkpoint of a bounded job
+	Discarded     bool      // given up by retention; its objects go or are gone
+	Failure       *weir.Failure
+	Acks          []Ack // per-subtask detail; Snapshot left out
+	Thinned       bool  // the detail was given up; the row stays
 	// Path is the critical path in one sentence: who was last, and where the time went.
 	Path string
 }

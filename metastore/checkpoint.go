@@ -12,7 +12,7 @@ import (
 )
 
 const checkpointColumns = `job, id, attempt, attempt_tag, type, status, periodic, triggered_at, completed_at,
-	state_bytes, new_bytes, manifest, savepoint, commits_open, final, discarded, failure, committed_at, path, thinned`
+	state_bytes, new_bytes, manifest, savepoint, commits_open, final, discarded, failure, committed_at, path, thinned, output_given_up`
 
 func scanCheckpoint(row interface{ Scan(...any) error }) (checkpoint.Record, error) {
 	return scanCheckpointAnd(row)
@@ -24,7 +24,7 @@ func scanCheckpointAnd(row interface{ Scan(...any) error }, more ...any) (checkp
 		&r.Job, &r.ID, &r.Attempt.Number, &r.Attempt.Tag, &r.Type, &r.Status, &r.Periodic,
 		(*instant)(&r.TriggeredAt), (*instant)(&r.CompletedAt), &r.StateBytes, &r.NewBytes, &r.Manifest, &r.Savepoint,
 		&r.CommitsOpen, &r.Final, &r.Discarded, doc(&r.Failure),
-		(*instant)(&r.CommittedAt), &r.Path, &r.Thinned,
+		(*instant)(&r.CommittedAt), &r.Path, &r.Thinned, &r.OutputGivenUp,
 	}, more...)...)
 	return r, err
 }
@@ -72,7 +72,7 @@ func (s *Store) BeginCheckpoint(ctx context.Context, fence weir.Fence, r checkpo
 			reuses = j.Base.Checkpoint
 		}
 		_, err = tx.ExecContext(ctx, insert("checkpoints", checkpointColumns+", reuses"), j.ID, id, fence.Attempt.Number, fence.Attempt.Tag,
-			r.Type, checkpoint.StatusPending, r.Periodic, instant(orNow(r.TriggeredAt)), nil, 0, 0, "", r.Savepoint, false, r.Final, false, nil, nil, "", false, reuses)
+			r.Type, checkpoint.StatusPending, r.Periodic, instant(orNow(r.TriggeredAt)), nil, 0, 0, "", r.Savepoint, false, r.Final, false, nil, nil, "", false, false, reuses)
 		if err != nil || r.Type != checkpoint.TypeSavepoint {
 			return err
 		}

@@ -22,7 +22,7 @@ func (s *Store) FillHistory(ctx context.Context, job weir.JobID, n int, acks str
 	_, err := s.write.ExecContext(ctx, `INSERT INTO checkpoints (`+checkpointColumns+`, took_us, reason, acks, collected)
 		SELECT $2, n, 1 + n / 1000, 'aaaaaaaa', 'checkpoint', CASE WHEN n % 10 = 0 THEN 'failed' ELSE 'completed' END, TRUE, `+triggered+`, `+ended+`,
 		n * 104729 % 1000003, n % 5, '', '', FALSE, FALSE, TRUE,
-		CASE WHEN n % 10 = 0 THEN '{"reason":"timeout","message":"late"}' END, NULL, '', FALSE,
+		CASE WHEN n % 10 = 0 THEN '{"reason":"timeout","message":"late"}' END, NULL, '', FALSE, FALSE,
 		n * 7919 % 100003, CASE WHEN n % 10 = 0 THEN 'timeout' ELSE '' END, $3, TRUE FROM (`+series+`) AS g`, n, job, acks)
 	if err != nil {
 		return err

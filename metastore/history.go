@@ -230,10 +230,11 @@ func scanHistory(row interface{ Scan(...any) error }) (history, error) {
 
 // forgotten selects the rows of a job ($1) to forget: ended before $2, below the $3
 // newest, their objects gone ($5: all of the job's are), at most $4. A savepoint that
-// exists is not among them, whatever its row says.
+// exists is not among them, whatever its row says, nor one whose output was given up: other
+// snapshots may hold the same segments.
 // What ended before a time was triggered before it: for the index.
 const forgotten = `SELECT id FROM checkpoints c WHERE job = $1 AND triggered_at < $2 AND completed_at < $2 AND ` + over + ` AND (collected OR $5)
-	AND id < (SELECT COALESCE(MIN(id), 0) FROM (SELECT id FROM checkpoints WHERE job = $1 ORDER BY id DESC LIMIT $3) AS newest)
+	AND NOT output_given_up AND id < (SELECT COALESCE(MIN(id), 0) FROM (SELECT id FROM checkpoints WHERE job = $1 ORDER BY id DESC LIMIT $3) AS newest)
 	AND NOT EXISTS (SELECT 1 FROM savepoints p WHERE p.job = c.job AND p.checkpoint = c.id AND p.status IN ('pending', 'completed'))
 	ORDER BY triggered_at LIMIT $4`
 

@@ -33,7 +33,7 @@ type Store interface {
 
 // Run runs the suite; open returns an empty store for each test.
 func Run(t *testing.T, open func(t *testing.T) Store) {
-	for _, group := range []map[string]func(*testing.T, suite){jobTests, attemptTests, checkpointTests, savepointTests, retentionTests, collectionTests, adoptTests, historyTests, catalogTests, raceTests} {
+	for _, group := range []map[string]func(*testing.T, suite){jobTests, attemptTests, checkpointTests, savepointTests, retentionTests, collectionTests, adoptTests, abandonTests, historyTests, catalogTests, raceTests} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

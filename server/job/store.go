@@ -95,6 +95,12 @@ type History interface {
 type Checkpoints interface {
 	checkpoint.Store
 	checkpoint.Rows
+	// AbandonCommits closes the checkpoint's commits as they are, if they are open: what its
+	// sinks have not made visible is given up for good. An event says so.
+	AbandonCommits(ctx context.Context, fence weir.Fence, id weir.CheckpointID) error
+	// OutputGivenUp tells which of the uncommitted segments that a snapshot holds were given
+	// up: those of barriers up to the one returned; 0: none.
+	OutputGivenUp(ctx context.Context, ref weir.SnapshotRef) (weir.CheckpointID, error)
 	// Collectable lists jobs, by id after one, of which something may have to be
 	// collected: limit of them are looked at, next is the last of these, empty at the end.
 	Collectable(ctx context.Context, after weir.JobID, limit int, linger time.Duration) (ids []weir.JobID, next weir.JobID, err error)
