@@ -61,6 +61,9 @@ type BuildConfig struct {
 	// that overlap its key groups and the list items of all subtasks. nil: a start from
 	// nothing; otherwise every task of Tasks has an entry, operators without state none.
 	Restored map[weir.TaskID]checkpoint.TaskSnapshot
+	// GivenUp holds the segments of each sink that its part of the snapshot names and that
+	// are not to be made visible; they are not among Restored.
+	GivenUp  map[weir.OperatorID][]json.RawMessage
 	Network  Network
 	Blobs    blob.Store
 	Reporter Reporter
@@ -194,7 +197,7 @@ func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, 
 	s := Setup{
 		Job: c.Job, Attempt: c.Attempt, Operator: chain.Operators[i], Subtask: id.Subtask,
 		Parallelism: chain.Subtasks(c.Parallelism), MaxParallelism: c.Graph.MaxParallelism,
-		Restored: c.Restored != nil, Files: c.Files, Now: c.Options.withDefaults().Now,
+		Restored: c.Restored != nil, GivenUp: c.GivenUp[chain.Operators[i].ID], Files: c.Files, Now: c.Options.withDefaults().Now,
 		Logger: c.Logger.With("job", c.Job, "attempt", c.Attempt, "op", chain.Operators[i].ID, "subtask", id.Subtask),
 	}
 	s.Input = c.input(id.Chain, i)

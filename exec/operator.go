@@ -28,6 +28,9 @@ type Setup struct {
 	// List holds the list state of all subtasks of the restored snapshot, in the order
 	// of the subtasks; each takes its share. nil: nothing was restored.
 	List []json.RawMessage
+	// GivenUp are items of a sink's list state that are not in List: segments that are not
+	// to be made visible any more, for good. What there still is of them may go.
+	GivenUp []json.RawMessage
 	// Restored tells a snapshot with empty List from a start from nothing.
 	Restored bool
 	// Agree gives all subtasks of the operator, wherever they run, one answer to what each

@@ -26,6 +26,9 @@ type Deploy struct {
 	Placement []Placed `json:"placement"`
 	// Lists is the list state of the restored operators: every subtask gets all of it.
 	Lists map[weir.OperatorID][]json.RawMessage `json:"lists,omitempty"`
+	// GivenUp are the segments of sinks that the snapshot holds and that are not to be
+	// made visible any more.
+	GivenUp map[weir.OperatorID][]json.RawMessage `json:"given_up,omitempty"`
 }
 
 // A Task is one task to run and the state it starts from.

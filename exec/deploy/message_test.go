@@ -41,7 +41,7 @@ func messages() map[string]deploy.Message {
 	return map[string]deploy.Message{
 		"deploy": deploy.Deploy{
 			Header: head, Job: job, Attempt: attempt, Term: 5, Graph: graph, Mode: checkpoint.AtLeastOnce, Parallelism: 2, MaxParallelism: 8,
-			Restored: 4, RestoredJob: job, Placement: placed, Lists: lists,
+			Restored: 4, RestoredJob: job, Placement: placed, Lists: lists, GivenUp: map[weir.OperatorID][]json.RawMessage{"out": {json.RawMessage(`{"barrier":4}`)}},
 			Tasks: []deploy.Task{{Task: task, Ended: true, Keyed: []deploy.Keyed{{Operator: "agg", Handles: []checkpoint.Handle{handle}}}}},
 		},
 		"trigger": deploy.Trigger{Header: head, Tasks: []weir.TaskID{{}}, Trigger: checkpoint.Trigger{

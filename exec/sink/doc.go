@@ -24,7 +24,9 @@
 //	    a writer stays for good, and speaks for the earlier ones whose files have gone.
 //	K4  What a snapshot may name is not deleted: a sealed segment of an aborted attempt
 //	    stays for a week. Files that were only begun, by an older attempt of the same job
-//	    and operator, are removed when subtask 0 opens.
+//	    and operator, are removed when subtask 0 opens, and so are the sealed ones of
+//	    segments that were given up, which no sink is handed any more; what was published
+//	    of these stays, with its marker.
 //	K5  Barriers without rows leave no file. Closing throws away what was only begun.
 //	K6  Files are created below the roots that the worker allows, links resolved.
 //

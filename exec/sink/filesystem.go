@@ -45,6 +45,10 @@ func openFilesystem(setup exec.Setup) (*filesystem, error) {
 	if err != nil {
 		return nil, err
 	}
+	given, err := restoredSegments(setup.GivenUp)
+	if err != nil {
+		return nil, err
+	}
 	s := &filesystem{table: table.Name, writer: writerOf(setup, table.Format), encoder: enc, crc: crc32.MakeTable(crc32.Castagnoli)}
 	for i := setup.Subtask; i < len(all); i += setup.Parallelism {
 		s.segments = append(s.segments, all[i])
@@ -52,7 +56,7 @@ func openFilesystem(setup exec.Setup) (*filesystem, error) {
 	if s.folder, err = openFolder(setup.Files, table.Options["path"]); err != nil {
 		return nil, err
 	}
-	if err := s.settle(all); err != nil {
+	if err := s.settle(all, given); err != nil {
 		return nil, errors.Join(err, s.folder.root.Close())
 	}
 	return s, nil
@@ -60,8 +64,9 @@ func openFilesystem(setup exec.Setup) (*filesystem, error) {
 
 // settle looks at what a restored sink finds in its folder. Another job's segment that was
 // never there is refused at once, and not when it is to be published: then a checkpoint
-// would have been decided whose output nobody can show.
-func (s *filesystem) settle(all []segment) error {
+// would have been decided whose output nobody can show. Of what was given up the sealed
+// files go; what was published of it stays.
+func (s *filesystem) settle(all, given []segment) error {
 	for i := range s.segments {
 		if s.segments[i].Job == s.writer.job {
 			continue
@@ -72,6 +77,14 @@ func (s *filesystem) settle(all []segment) error {
 	}
 	if s.writer.subtask > 0 {
 		return nil
+	}
+	for i := range given {
+		if given[i].Job != s.writer.job { // that one's files are its own
+			continue
+		}
+		if err := s.folder.remove(given[i].Temp); err != nil {
+			return err
+		}
 	}
 	return s.folder.clean(s.writer, all, time.Now())
 }
