@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,9 +17,10 @@ import (
 // A restore is what the tasks of an attempt start from, and what its coordinator has
 // to know of the past. The zero one is nothing.
 type restore struct {
-	ref  weir.SnapshotRef
-	plan *checkpoint.RestorePlan // nil: nothing
-	open []weir.CheckpointID     // commits that its sinks have to make good
+	ref   weir.SnapshotRef
+	plan  *checkpoint.RestorePlan // nil: nothing
+	open  []weir.CheckpointID     // commits that its sinks have to make good
+	given listItems               // which sinks were to make visible, and what was given up instead
 }
 
 // A coordination is the coordinator of the attempt's checkpoints at work.
@@ -48,7 +48,14 @@ func (d *driver) load(ctx context.Context, j weir.Job) event {
 	}
 	d.mu.Lock()
 	d.mu.restore = r
+	say := len(r.given) > 0 && d.mu.told != r.ref
+	if say {
+		d.mu.told = r.ref
+	}
 	d.mu.Unlock()
+	if say {
+		d.record(ctx, weir.Event{Job: j.ID, Kind: "commit", Attempt: j.Attempt.Number, Message: leavesOut(r)})
+	}
 	return ready
 }
 
@@ -65,6 +72,9 @@ func (d *driver) readBase(ctx context.Context, j weir.Job) (*restore, error) {
 		return nil, err
 	}
 	if r.plan, err = checkpoint.Restore(m, d.graph, j.Parallelism); err != nil {
+		return nil, err
+	}
+	if r.plan.Lists, r.given, err = d.s.withoutGivenUp(ctx, m, r.plan.Lists); err != nil {
 		return nil, err
 	}
 	kept, err := d.s.deps.Checkpoints.Retained(ctx, j.ID)
@@ -89,7 +99,7 @@ func (d *driver) deploy(ctx context.Context) {
 	for _, w := range workersIn(placed) {
 		m := deploy.Deploy{
 			Header: deploy.Head(), Job: j.ID, Attempt: j.Attempt, Term: d.term, Graph: d.graph, Mode: d.options.Mode, Parallelism: j.Parallelism,
-			MaxParallelism: d.graph.MaxParallelism, Restored: r.ref.Checkpoint, RestoredJob: r.ref.Job, Placement: placed, Lists: lists,
+			MaxParallelism: d.graph.MaxParallelism, Restored: r.ref.Checkpoint, RestoredJob: r.ref.Job, Placement: placed, Lists: lists, GivenUp: r.given,
 		}
 		for _, p := range placed {
 			if p.Worker == w {
@@ -128,7 +138,7 @@ func workersIn(placed []deploy.Placed) []weir.WorkerID {
 }
 
 // lists is the list state of each operator: every subtask gets all of it.
-func (r *restore) lists() map[weir.OperatorID][]json.RawMessage {
+func (r *restore) lists() listItems {
 	if r.plan == nil {
 		return nil
 	}

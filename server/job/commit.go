@@ -32,7 +32,11 @@ func (d *driver) completeCommits(ctx context.Context, fence weir.Fence) string {
 	case err != nil:
 		return fmt.Sprintf("%s: %v", what, err)
 	}
-	if lists := m.OpenSegments(); lists != nil {
+	lists, _, err := d.s.withoutGivenUp(ctx, m, m.OpenSegments())
+	if err != nil {
+		return fmt.Sprintf("%s: %v", what, err)
+	}
+	if len(lists) > 0 {
 		if err := d.commitOnly(ctx, fence, open[0].ID, lists); err != nil {
 			return fmt.Sprintf("%s: %v", what, err)
 		}
@@ -45,9 +49,30 @@ func (d *driver) completeCommits(ctx context.Context, fence weir.Fence) string {
 	return ""
 }
 
+// withoutGivenUp takes what was given up of a snapshot's output out of lists.
+func (s *Service) withoutGivenUp(ctx context.Context, m *checkpoint.Manifest, lists listItems) (kept, given listItems, err error) {
+	upTo, err := s.deps.Checkpoints.OutputGivenUp(ctx, weir.SnapshotRef{Job: m.Job, Checkpoint: m.Checkpoint})
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.WithoutGivenUp(lists, upTo)
+}
+
+// listItems are items of list state by their operator.
+type listItems = map[weir.OperatorID][]json.RawMessage
+
+// leavesOut says what an attempt does not make visible.
+func leavesOut(r *restore) string {
+	n := 0
+	for _, items := range r.given {
+		n += len(items)
+	}
+	return fmt.Sprintf("output that was given up (abandon_output) is left out of what checkpoint %d holds; segments: %d", r.ref.Checkpoint, n)
+}
+
 // commitOnly has a worker commit; where that one dies, another one at once: whatever the
 // first has done changes nothing.
-func (d *driver) commitOnly(ctx context.Context, fence weir.Fence, id weir.CheckpointID, lists map[weir.OperatorID][]json.RawMessage) error {
+func (d *driver) commitOnly(ctx context.Context, fence weir.Fence, id weir.CheckpointID, lists listItems) error {
 	m := deploy.CommitOnly{Header: deploy.Head(), Job: d.id, Attempt: fence.Attempt, Checkpoint: id, Graph: d.graph, Lists: lists}
 	for {
 		worker := d.s.anyWorker()

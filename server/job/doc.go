@@ -53,7 +53,9 @@
 // commit, and closes it (CommitOnly); the segments' identities make that harmless if the
 // sinks had done it. While it cannot be done the job is STOPPING, its history says why,
 // and it is tried every two seconds. Cancel with abandon_output closes the commits as
-// they are.
+// they are, for good: an attempt that starts from that checkpoint, or from another snapshot
+// with the same segments, does not hand them to its sinks, which drop the sealed files, and
+// the history says so. An adopted checkpoint has its commits open again.
 //
 // # Clean-up, history, storage
 //

@@ -49,7 +49,8 @@ type driver struct {
 		events  []event
 		attempt weir.AttemptID
 		placed  []deploy.Placed
-		restore *restore // what the attempt starts from; nil: nothing
+		restore *restore         // what the attempt starts from; nil: nothing
+		told    weir.SnapshotRef // of which snapshot the history says that output is left out
 		run     *coordination
 		ended   []weir.TaskID // sources that ended before the coordinator began
 	}

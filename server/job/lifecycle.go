@@ -114,7 +114,8 @@ func (s *Service) cancel(ctx context.Context, idOrName string, abandon bool) (we
 }
 
 // abandon gives up decided output that no sink has made visible yet: the commits of
-// the job's checkpoints are closed as they are. What the sinks do meanwhile counts.
+// the job's checkpoints are closed as they are. What the sinks do meanwhile counts. It is
+// for good: whoever starts from them leaves those segments out (attempt.go).
 func (s *Service) abandon(ctx context.Context, j weir.Job) error {
 	fence := weir.Fence{Job: j.ID, Attempt: j.Attempt, Term: j.Term}
 	kept, err := s.deps.Checkpoints.Retained(ctx, j.ID)
@@ -125,12 +126,8 @@ func (s *Service) abandon(ctx context.Context, j weir.Job) error {
 		if !r.CommitsOpen {
 			continue
 		}
-		if err := s.deps.Checkpoints.CloseCommits(ctx, fence, r.ID, nil); err != nil {
+		if err := s.deps.Checkpoints.AbandonCommits(ctx, fence, r.ID); err != nil {
 			return fmt.Errorf("abandon output of checkpoint %d: %w", r.ID, err)
-		}
-		note := fmt.Sprintf("output of checkpoint %d that was not visible yet was given up (abandon_output)", r.ID)
-		if err := s.deps.Store.AddEvent(ctx, weir.Event{Job: j.ID, Kind: "commit", Attempt: j.Attempt.Number, Message: note}); err != nil {
-			return err
 		}
 	}
 	s.wake()
