@@ -14,26 +14,27 @@ import (
 
 // A Checkpoint is one entry of a job's history of checkpoints and savepoints.
 type Checkpoint struct {
-	ID           int64              `json:"id"`
-	Attempt      int64              `json:"attempt"`
-	Type         string             `json:"type" enums:"checkpoint,savepoint"`
-	Status       string             `json:"status" enums:"pending,completed,failed,aborted"`
-	Savepoint    string             `json:"savepoint,omitempty"` // its name
-	Periodic     bool               `json:"periodic"`            // begun by the interval
-	Final        bool               `json:"final"`               // the last one of a bounded job
-	Discarded    bool               `json:"discarded"`           // given up: it cannot be restored
-	CommitsOpen  bool               `json:"commits_open"`        // sinks are still making its output visible
-	TriggeredAt  time.Time          `json:"triggered_at"`
-	CompletedAt  *time.Time         `json:"completed_at,omitempty"` // when it ended, however
-	CommittedAt  *time.Time         `json:"committed_at,omitempty"` // when the last sink had made its output visible; absent: not yet, or there is none
-	DurationMS   float64            `json:"duration_ms"`            // from trigger to end
-	CommitMS     float64            `json:"commit_ms"`              // from its end to committed_at
-	StateBytes   int64              `json:"state_bytes"`
-	NewBytes     int64              `json:"new_bytes"`
-	Manifest     string             `json:"manifest,omitempty"`      // key in object storage
-	CriticalPath string             `json:"critical_path,omitempty"` // one sentence: who was last, and where the time went
-	Thinned      bool               `json:"thinned"`                 // the detail per subtask was given up by --history-detail
-	Failure      *CheckpointFailure `json:"failure,omitempty"`
+	ID            int64              `json:"id"`
+	Attempt       int64              `json:"attempt"`
+	Type          string             `json:"type" enums:"checkpoint,savepoint"`
+	Status        string             `json:"status" enums:"pending,completed,failed,aborted"`
+	Savepoint     string             `json:"savepoint,omitempty"`       // its name
+	Periodic      bool               `json:"periodic"`                  // begun by the interval
+	Final         bool               `json:"final"`                     // the last one of a bounded job
+	Discarded     bool               `json:"discarded"`                 // given up: it cannot be restored
+	CommitsOpen   bool               `json:"commits_open"`              // sinks are still making its output visible
+	OutputGivenUp bool               `json:"output_given_up,omitempty"` // what was not visible was given up with abandon_output
+	TriggeredAt   time.Time          `json:"triggered_at"`
+	CompletedAt   *time.Time         `json:"completed_at,omitempty"` // when it ended, however
+	CommittedAt   *time.Time         `json:"committed_at,omitempty"` // when the last sink had made its output visible; absent: not yet, or there is none
+	DurationMS    float64            `json:"duration_ms"`            // from trigger to end
+	CommitMS      float64            `json:"commit_ms"`              // from its end to committed_at
+	StateBytes    int64              `json:"state_bytes"`
+	NewBytes      int64              `json:"new_bytes"`
+	Manifest      string             `json:"manifest,omitempty"`      // key in object storage
+	CriticalPath  string             `json:"critical_path,omitempty"` // one sentence: who was last, and where the time went
+	Thinned       bool               `json:"thinned"`                 // the detail per subtask was given up by --history-detail
+	Failure       *CheckpointFailure `json:"failure,omitempty"`
 } // @name Checkpoint
 
 // A CheckpointFailure says what ended a checkpoint, where and why.
@@ -56,7 +57,7 @@ type TriggeredCheckpoint struct {
 func viewCheckpoint(r checkpoint.Record) Checkpoint {
 	v := Checkpoint{
 		ID: int64(r.ID), Attempt: r.Attempt.Number, Type: string(r.Type), Status: string(r.Status), Savepoint: r.Savepoint,
-		Periodic: r.Periodic, Final: r.Final, Discarded: r.Discarded, CommitsOpen: r.CommitsOpen,
+		Periodic: r.Periodic, Final: r.Final, Discarded: r.Discarded, CommitsOpen: r.CommitsOpen, OutputGivenUp: r.OutputGivenUp,
 		TriggeredAt: r.TriggeredAt.UTC(), CompletedAt: optional(r.CompletedAt), CommittedAt: optional(r.CommittedAt),
 		StateBytes: r.StateBytes, NewBytes: r.NewBytes, Manifest: r.Manifest, CriticalPath: r.Path, Thinned: r.Thinned, Failure: viewCheckpointFailure(r.Failure),
 	}

@@ -214,6 +214,8 @@ func headlines(job string, c server.Checkpoint, now time.Time) []string {
 	switch {
 	case c.CommitsOpen:
 		sizes += "; sinks are still making its output visible"
+	case c.OutputGivenUp:
+		sizes += "; output that was not visible was given up"
 	case c.CommittedAt != nil:
 		sizes += fmt.Sprintf("; output visible %s ms later", millisText(c.CommitMS))
 	}

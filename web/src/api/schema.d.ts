@@ -669,6 +669,8 @@ export interface components {
             /** @description key in object storage */
             manifest?: string;
             new_bytes: number;
+            /** @description what was not visible was given up with abandon_output */
+            output_given_up?: boolean;
             /** @description begun by the interval */
             periodic: boolean;
             /** @description its name */
@@ -723,6 +725,8 @@ export interface components {
             new_bytes: number;
             /** @description empty while it is pending, and where it was thinned */
             operators: components["schemas"]["CheckpointOperator"][];
+            /** @description what was not visible was given up with abandon_output */
+            output_given_up?: boolean;
             /** @description begun by the interval */
             periodic: boolean;
             /** @description its name */
@@ -1302,6 +1306,8 @@ export interface components {
             /** @description key in object storage */
             manifest?: string;
             new_bytes: number;
+            /** @description what was not visible was given up with abandon_output */
+            output_given_up?: boolean;
             /** @description begun by the interval */
             periodic: boolean;
             /**

@@ -67,6 +67,7 @@ function Facts({ d }: { d: CheckpointDetail }) {
   ];
   if (d.completed_at) facts.push([d.status === "completed" ? "Completed" : "Ended", `${exact(d.completed_at, utc)}, after ${millis(d.duration_ms)}`]);
   if (d.committed_at) facts.push(["Output visible", `${millis(d.commit_ms)} after that`]);
+  else if (d.output_given_up) facts.push(["Output", "what was not visible was given up with abandon_output"]);
   else if (d.commits_open) facts.push(["Output", "is being made visible by its sinks"]);
   if (d.status === "completed") {
     facts.push(["Size", `${bytes(d.state_bytes)}, of it new ${bytes(d.new_bytes)}`]);
