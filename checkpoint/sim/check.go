@@ -352,7 +352,10 @@ func (m *metastore) goBack(pick int) {
 	t, backup := m.w.truth, m.backups[pick%len(m.backups)]
 	for id, old := range backup {
 		now := m.jobs[id]
-		newest := t.newestManifest(id)
+		newest := weir.CheckpointID(0)
+		if kept := m.retained(id); len(kept) > 0 { // a manifest that was given up may be gone in a moment
+			newest = kept[0].ID
+		}
 		if now.base != old.base && newest <= old.last || now.status.Terminal() || old.status.Terminal() || now.desired != weir.DesiredRunning || old.desired != weir.DesiredRunning {
 			return // nothing in storage tells; or somebody has to remember what he asked for
 		}
@@ -396,13 +399,6 @@ func (j *jobRow) open() (n int) {
 		}
 	}
 	return n
-}
-
-func (t *truth) newestManifest(id weir.JobID) (newest weir.CheckpointID) {
-	for _, c := range t.checkpointsIn(id) {
-		newest = max(newest, c)
-	}
-	return newest
 }
 
 // checkpointsIn are the ids of a job whose manifests are in storage.
