@@ -128,6 +128,11 @@ func (a api) finished(name string) bool {
 // into another.
 func (d *doomed) submit(a api, name, interval string) {
 	a.t.Helper()
+	d.submitAt(a, name, interval, d.perSecond)
+}
+
+func (d *doomed) submitAt(a api, name, interval string, perSecond int) {
+	a.t.Helper()
 	sql := fmt.Sprintf(`CREATE TABLE g (i BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '%d', 'rows-per-second' = '%d',
 			'fields.i.kind' = 'sequence', 'fields.i.start' = '0');
 		CREATE TABLE o (i BIGINT) WITH ('connector' = 'filesystem', 'path' = '%s-copy', 'format' = 'json');
@@ -138,7 +143,7 @@ func (d *doomed) submit(a api, name, interval string) {
 		EXECUTE STATEMENT SET BEGIN
 			INSERT INTO o SELECT i FROM g;
 			INSERT INTO p SELECT i %% %d, COUNT(*) FROM g GROUP BY i %% %d;
-		END;`, d.rows, d.perSecond, name, name, interval, d.keys, d.keys)
+		END;`, d.rows, perSecond, name, name, interval, d.keys, d.keys)
 	a.must(http.StatusCreated, "POST", "/v1/jobs", map[string]any{"name": name, "sql": sql, "parallelism": 2}, nil)
 }
 
