@@ -72,8 +72,8 @@ func (m *Manifest) record() Record {
 }
 
 // Adopt is the adoption of a manifest, and of the forgotten savepoints among the candidates,
-// from what storage holds. Whether its output was
-// made visible is not known, so it counts as not: to commit it again does nothing.
+// from what storage holds. Whether the manifest's output was made visible is not known, so
+// it counts as not: to commit it again does nothing.
 func (f *Found) Adopt(m *Manifest, candidates []Candidate) Adoption {
 	a := Adoption{LastCheckpoint: max(f.Highest, f.Newest()), Attempt: m.Attempt.Number, Record: m.record()}
 	a.Record.CommitsOpen = len(m.OpenSegments()) > 0

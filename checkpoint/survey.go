@@ -103,12 +103,11 @@ func (c *Coordinator) withhold(acts []Action) []Action {
 	})
 }
 
-// lostBegin: nobody knows whether a row was inserted. It would have the next id, for one
-// that was lost before it was found to have none, at least so far. It is aborted before
-// anything else begins, and also where nothing
-// does: its savepoint's name would be taken until then. Nothing begins before the answer:
-// an id that turns out to have been given out counts as known (I1), so that a metastore that
-// gives it out again is found to have gone back.
+// lostBegin: nobody knows whether a row was inserted. It would have the next id: of a begin
+// that was lost before this one, the abort was answered by there being none so far. It is aborted
+// also where nothing else begins, since its savepoint's name would be taken until then, and
+// nothing begins before the answer: an id that turns out to have been given out counts as
+// known (I1), so that a metastore that gives it out again is found to have gone back.
 func (c *Coordinator) lostBegin(now time.Time) {
 	c.lost++
 	c.strays = append(c.strays, c.lostRecord(now, c.lastID+1))

@@ -138,16 +138,22 @@ func checkpointPath(job, id string) (string, error) {
 	return jobPath(job, "/checkpoints/"+strconv.FormatInt(n, 10)), nil
 }
 
+// checkpoint is the client, and where the checkpoint is that a command is about.
+func (f *clientFlags) checkpoint(job, id string) (*client, string, error) {
+	c, err := f.client()
+	if err != nil {
+		return nil, "", err
+	}
+	path, err := checkpointPath(job, id)
+	return c, path, err
+}
+
 func newCheckpointShow() *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
 		Use: "show JOB ID", Short: "show a checkpoint, subtask by subtask", Args: usageArgs(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := f.client()
-			if err != nil {
-				return err
-			}
-			path, err := checkpointPath(args[0], args[1])
+			c, path, err := f.checkpoint(args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -318,11 +324,7 @@ func newCheckpointCancel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel JOB ID", Short: "give a pending checkpoint or savepoint up", Args: usageArgs(cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := f.client()
-			if err != nil {
-				return err
-			}
-			path, err := checkpointPath(args[0], args[1])
+			c, path, err := f.checkpoint(args[0], args[1])
 			if err != nil {
 				return err
 			}

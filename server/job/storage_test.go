@@ -64,6 +64,16 @@ func stopped(t *testing.T, c *jobtest.Cluster, s *job.Service, sql, savepoint st
 	return c.Await(s, "counts", weir.StatusStopped)
 }
 
+// stoppedMany is a cluster of one server and one worker whose job counts, of many, is
+// stopped with savepoint mine.
+func stoppedMany(t *testing.T) (*jobtest.Cluster, *job.Service, weir.Job) {
+	t.Helper()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	return c, s, stopped(t, c, s, many, "mine")
+}
+
 func findings(t *testing.T, s *job.Service, req job.StorageRequest) []string {
 	t.Helper()
 	r, err := s.CheckStorage(context.Background(), req)
@@ -121,11 +131,8 @@ func same(t *testing.T, what string, got []string, want ...string) {
 // job starts from it.
 func TestStorageCheck(t *testing.T) {
 	t.Parallel()
-	c := jobtest.New(t)
-	s := c.Server("s1")
-	c.Worker("w1", 4)
+	c, s, j := stoppedMany(t)
 	ctx := context.Background()
-	j := stopped(t, c, s, many, "mine")
 	c.Until("storage holds what is kept and nothing else", func(context.Context) bool {
 		r, err := s.CheckStorage(ctx, job.StorageRequest{Deep: true})
 		kept, rerr := c.Store.Retained(ctx, j.ID)
@@ -213,11 +220,8 @@ func TestStorageCheck(t *testing.T) {
 // nothing is deleted, until a checkpoint is adopted; then the answer is exact.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
-	c := jobtest.New(t)
-	s := c.Server("s1")
-	c.Worker("w1", 4)
+	c, s, j := stoppedMany(t)
 	ctx := context.Background()
-	j := stopped(t, c, s, many, "mine")
 	if _, _, err := s.Adopt(ctx, "counts", 0); !errors.Is(err, weir.ErrConflict) {
 		t.Errorf("nothing to adopt: %v", err)
 	}
@@ -394,11 +398,8 @@ func TestStorageCheckMeetsNewJob(t *testing.T) {
 // in storage, its savepoints aside, goes once what is newer has been given up.
 func TestDeletedBehind(t *testing.T) {
 	t.Parallel()
-	c := jobtest.New(t)
-	s := c.Server("s1")
-	c.Worker("w1", 4)
+	c, s, j := stoppedMany(t)
 	ctx := t.Context()
-	j := stopped(t, c, s, many, "mine")
 	newer := checkpoint.ManifestKey(j.ID, j.LastCheckpoint+5)
 	put(t, c, newer, read(t, c, checkpoint.ManifestKey(j.ID, j.Base.Checkpoint)))
 	if _, err := s.Start(ctx, "counts", job.StartRequest{}); err != nil {
