@@ -21,9 +21,6 @@ import (
 // Cases of other systems' faults in the life of checkpoints and savepoints; each test
 // carries its case's id.
 
-// slower is counts in five seconds, so that a busy machine can act meanwhile.
-var slower = strings.Replace(counts, "'rows-per-second' = '100000'", "'rows-per-second' = '20000'", 1)
-
 // onRequest starts a job that takes checkpoints on request only; fault chooses what
 // becomes of calls to its storage.
 func onRequest(t *testing.T, sql string, fault func(blob.Call) blob.Fault) (*jobtest.Cluster, *job.Service) {
@@ -116,7 +113,7 @@ func TestC09CancelWhilePending(t *testing.T) {
 func TestC10StopRefusedStorage(t *testing.T) {
 	t.Parallel()
 	var refuses atomic.Bool
-	c, s := onRequest(t, slower, func(call blob.Call) blob.Fault {
+	c, s := onRequest(t, counts, func(call blob.Call) blob.Fault {
 		if refuses.Load() && strings.HasPrefix(call.Verb, "Put") {
 			return blob.Fault{Before: errors.New("access denied")}
 		}
@@ -164,7 +161,7 @@ func TestC10StopRefusedStorage(t *testing.T) {
 // objects, and a worker dies: the job goes on from its checkpoint, with the exact answer.
 func TestC26LostSavepoint(t *testing.T) {
 	t.Parallel()
-	c, s := onRequest(t, slower, func(blob.Call) blob.Fault { return blob.Fault{} })
+	c, s := onRequest(t, counts, func(blob.Call) blob.Fault { return blob.Fault{} })
 	ctx := context.Background()
 	first := trigger(t, s)
 	sp, err := s.TriggerSavepoint(ctx, "counts", "mine", 10*time.Second)

@@ -64,7 +64,7 @@ func TestForkOutlivesItsSource(t *testing.T) {
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
-	source := stopped(t, c, s, strings.Replace(many, "'25000'", "'5000'", 1), "mine") // it would run for long
+	source := stopped(t, c, s, strings.Replace(many, "'12500'", "'5000'", 1), "mine") // it would run for long
 	var kept []checkpoint.Retained
 	c.Until("the savepoint and two checkpoints are kept", func(ctx context.Context) bool {
 		var err error
@@ -72,7 +72,7 @@ func TestForkOutlivesItsSource(t *testing.T) {
 		return err == nil && len(kept) == 3 && kept[0].Type == checkpoint.TypeSavepoint
 	})
 	saved, left, taken := kept[0].ID, kept[1].ID, kept[2].ID
-	sql := strings.Replace(many, "'25000'", "'50000'", 1)
+	sql := strings.Replace(many, "'12500'", "'50000'", 1)
 	one := fork(t, c, s, "one", sql, 5, fmt.Sprintf("checkpoint:counts/%d", taken)) // it waits for slots
 	two := fork(t, c, s, "two", sql, 6, "savepoint:mine")
 	for j, base := range map[weir.JobID]weir.CheckpointID{one.ID: taken, two.ID: saved} {

@@ -26,19 +26,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*Server).startGoRoutine.func1"))
 }
 
-// counts has four keys, each a quarter of the rows.
+// counts has four keys, each a quarter of the rows. It takes four seconds, so that tests act
+// while it runs, on a slow machine too.
 const counts = `
 CREATE TABLE numbers (k INT, v BIGINT) WITH (
-  'connector' = 'datagen', 'number-of-rows' = '100000', 'rows-per-second' = '100000',
+  'connector' = 'datagen', 'number-of-rows' = '100000', 'rows-per-second' = '25000',
   'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '99999',
   'fields.v.kind' = 'sequence', 'fields.v.start' = '0', 'fields.v.end' = '99999');
 SET 'checkpoint.interval' = '100ms';
 SELECT k % 4 AS key, COUNT(*) AS n, SUM(v) AS total FROM numbers GROUP BY k % 4`
-
-// slowly gives tests that act while the job runs twice the time.
-func slowly(sql string) string {
-	return strings.Replace(sql, "'rows-per-second' = '100000'", "'rows-per-second' = '50000'", 1)
-}
 
 func submit(t *testing.T, c *jobtest.Cluster, s *job.Service, name, sql string) weir.Job {
 	t.Helper()
@@ -144,7 +140,7 @@ func TestStopAndStartElsewhere(t *testing.T) {
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
-	submit(t, c, s, "counts", slowly(counts))
+	submit(t, c, s, "counts", counts)
 	completed(t, c, "counts")
 	if _, err := s.Stop(ctx, "counts", job.StopRequest{Name: "halfway"}); err != nil {
 		t.Fatal(err)
@@ -431,7 +427,7 @@ func TestCancelCheckpoint(t *testing.T) {
 	s1 := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
-	spec := c.Spec("counts", slowly(counts), 4)
+	spec := c.Spec("counts", counts, 4)
 	spec.Checkpoint = json.RawMessage(`{"interval":"0s"}`) // a periodic one could hang before the one that is to
 	if _, err := s1.Submit(ctx, spec); err != nil {
 		t.Fatal(err)
@@ -520,7 +516,7 @@ func TestEverythingKilled(t *testing.T) {
 	s := c.Server("s1")
 	c.Worker("w1", 2)
 	c.Worker("w2", 2)
-	submit(t, c, s, "counts", slowly(counts))
+	submit(t, c, s, "counts", counts)
 	progress := func() {
 		t.Helper()
 		before, err := c.Store.Job(context.Background(), "counts")
