@@ -64,8 +64,7 @@ func chosen(rounds []round, some []string) []round {
 // stop takes a savepoint while a process waits to die of it.
 func (r *running) stop(process string, stop bool) {
 	r.submitAt(r.a, r.name, onRequest, r.perSecond/3) // it has to go on until the savepoint begins, on a slow machine too
-	r.a.awaitJob(r.name, 20*time.Second, "RUNNING", func(j job) bool { return j.Status == "RUNNING" })
-	<-time.After(200 * time.Millisecond) // rows of the first second
+	r.a.awaitJob(r.name, 20*time.Second, "rows are read", func(j job) bool { return j.RowsIn > 0 })
 	r.arm()
 	path := "/v1/jobs/" + r.name + "/savepoints"
 	if stop {
