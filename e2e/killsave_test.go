@@ -63,8 +63,8 @@ func chosen(rounds []round, some []string) []round {
 
 // stop takes a savepoint while a process waits to die of it.
 func (r *running) stop(process string, stop bool) {
-	r.submitAt(r.a, r.name, onRequest, r.perSecond/3) // it has to go on until the savepoint begins, on a slow machine too
-	r.a.awaitJob(r.name, 20*time.Second, "rows are read", func(j job) bool { return j.RowsIn > 0 })
+	r.submitAt(r.a, r.name, onRequest, r.perSecond/4) // it has to go on until the savepoint begins, on a slow machine too
+	r.a.awaitJob(r.name, 20*time.Second, "RUNNING", func(j job) bool { return j.Status == "RUNNING" })
 	r.arm()
 	path := "/v1/jobs/" + r.name + "/savepoints"
 	if stop {
