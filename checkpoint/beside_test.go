@@ -25,10 +25,7 @@ func TestAskedBeside(t *testing.T) {
 			return []checkpoint.Progress{{Task: slow, Worker: "w2", Stage: checkpoint.StageCutting, SinceMS: 59000}}, nil
 		}
 		r.start()
-		first, _, err := r.runner.Checkpoint(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := r.begin()
 		second, _, err := r.runner.Savepoint(t.Context(), "s", false)
 		if err != nil {
 			t.Fatal(err)
@@ -65,15 +62,12 @@ func TestManifestBeside(t *testing.T) {
 		}
 		synctest.Wait()
 		begun := time.Now()
-		id, _, err := r.runner.Checkpoint(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := r.begin()
 		if err := r.runner.Cancel(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		if rec, err := r.runner.Wait(t.Context(), id); err != nil || rec.Status != checkpoint.StatusAborted {
-			t.Errorf("%+v, %v", rec, err)
+		if rec := r.ended(id); rec.Status != checkpoint.StatusAborted {
+			t.Errorf("%+v", rec)
 		}
 		if took := time.Since(begun); took > 0 {
 			t.Errorf("begin and cancel of a checkpoint waited %v for a savepoint's manifest", took)

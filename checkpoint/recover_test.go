@@ -22,14 +22,10 @@ func TestRunRestoredCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, true, checkpoint.Options{NumRetained: 1})
 		r.start()
-		if _, _, err := r.runner.Checkpoint(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		r.begin()
 		synctest.Wait()
 		r.tasks.Answer = func(*checkpoint.Ack) bool { r.tasks.Fail(errors.New("worker died")); return true }
-		if _, _, err := r.runner.Checkpoint(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		r.begin()
 		synctest.Wait()
 		if err := r.end(); err != nil {
 			t.Fatal(err)
@@ -141,12 +137,9 @@ func TestRunManifestReadBack(t *testing.T) {
 		r := newRig(t, false, checkpoint.Options{})
 		r.fault(blob.FailTimes(1, "PutIfAbsent", "manifest", blob.Fault{After: errors.New("connection lost")}))
 		r.start()
-		id, _, err := r.runner.Checkpoint(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if rec, err := r.runner.Wait(t.Context(), id); err != nil || rec.Status != checkpoint.StatusCompleted {
-			t.Errorf("%+v, %v", rec, err)
+		id := r.begin()
+		if rec := r.ended(id); rec.Status != checkpoint.StatusCompleted {
+			t.Errorf("%+v", rec)
 		}
 		if err := r.end(); err != nil {
 			t.Error(err)
@@ -162,13 +155,7 @@ func TestRunMetastoreBehind(t *testing.T) {
 		r := newRig(t, false, checkpoint.Options{})
 		r.start()
 		for range 3 {
-			id, _, err := r.runner.Checkpoint(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := r.runner.Wait(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+			r.ended(r.begin())
 		}
 		if err := r.end(); err != nil {
 			t.Fatal(err)
@@ -258,9 +245,7 @@ func TestRunSweep(t *testing.T) {
 		r.tasks.Answer = func(a *checkpoint.Ack) bool { return a.Checkpoint != 3 }
 		r.start()
 		for range 3 {
-			if _, _, err := r.runner.Checkpoint(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			r.begin()
 			synctest.Wait()
 		}
 		if err := r.end(); err != nil {

@@ -125,6 +125,26 @@ func (r *rig) collect(ctx context.Context) {
 	}
 }
 
+// begin begins a checkpoint on request.
+func (r *rig) begin() weir.CheckpointID {
+	r.t.Helper()
+	id, _, err := r.runner.Checkpoint(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}
+
+// ended is how a checkpoint ended, once it has.
+func (r *rig) ended(id weir.CheckpointID) checkpoint.Record {
+	r.t.Helper()
+	rec, err := r.runner.Wait(r.t.Context(), id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return rec
+}
+
 // end stops the runner and returns what Run did.
 func (r *rig) end() error {
 	r.cancel()

@@ -123,9 +123,7 @@ func TestRunEndAbortsPending(t *testing.T) {
 		r.tasks.Answer = func(a *checkpoint.Ack) bool { return a.Checkpoint != 2 || a.Task.Subtask == 0 }
 		r.start()
 		for range 2 {
-			if _, _, err := r.runner.Checkpoint(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			r.begin()
 		}
 		waitC := make(chan checkpoint.Record, 1)
 		go func() {
@@ -161,9 +159,7 @@ func TestRunTellsAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.runner.Wait(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		r.ended(id)
 		r.cancel()
 		synctest.Wait()
 		close(goC)
@@ -229,8 +225,8 @@ func TestRunPause(t *testing.T) {
 			if err != nil || turn != checkpoint.TurnStarted || time.Since(asked) > 0 {
 				t.Errorf("savepoint %d: %s after %v, %v", i, turn, time.Since(asked), err)
 			}
-			if rec, err := r.runner.Wait(t.Context(), id); err != nil || rec.Status != checkpoint.StatusCompleted {
-				t.Errorf("%+v, %v", rec, err)
+			if rec := r.ended(id); rec.Status != checkpoint.StatusCompleted {
+				t.Errorf("%+v", rec)
 			}
 		}
 		if err := r.end(); err != nil {
@@ -257,10 +253,7 @@ func TestRunProgress(t *testing.T) {
 			return []checkpoint.Progress{{Task: slow, Worker: "w2", Stage: checkpoint.StageUploading, SinceMS: 59000, Doing: "storing 3 of 7 objects"}}, nil
 		}
 		r.start()
-		id, _, err := r.runner.Checkpoint(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := r.begin()
 		rec, err := r.runner.Wait(t.Context(), id)
 		const want = "expired after 60 s: global_aggregate(k) subtask 1 was still storing its snapshot, since 59 s: storing 3 of 7 objects"
 		if err != nil || rec.Failure.Message != want || rec.Failure.Worker != "w2" || *rec.Failure.Subtask != 1 || rec.Failure.Operator != "global_k" {
@@ -278,16 +271,13 @@ func TestRunCancel(t *testing.T) {
 		r := newRig(t, false, checkpoint.Options{})
 		r.tasks.Answer = func(a *checkpoint.Ack) bool { return a.Task.Subtask == 0 }
 		r.start()
-		id, _, err := r.runner.Checkpoint(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := r.begin()
 		synctest.Wait() // what was uploaded after the abort would be left to the next attempt
 		if err := r.runner.Cancel(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		if rec, err := r.runner.Wait(t.Context(), id); err != nil || rec.Status != checkpoint.StatusAborted {
-			t.Errorf("%+v, %v", rec, err)
+		if rec := r.ended(id); rec.Status != checkpoint.StatusAborted {
+			t.Errorf("%+v", rec)
 		}
 		if err := r.runner.Cancel(t.Context(), id); !errors.Is(err, weir.ErrConflict) {
 			t.Error(err)
