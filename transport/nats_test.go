@@ -133,7 +133,7 @@ func TestReceiverAway(t *testing.T) {
 	t.Run("stalled", func(t *testing.T) {
 		t.Parallel()
 		b := openBroken(t, startServer(t))
-		away(t, b, b.toProxy.Stall, b.toProxy.Resume)
+		away(t, b, b.toProxy.Stall, b.toProxy.Heal)
 	})
 }
 

@@ -2,14 +2,15 @@ package transporttest
 
 import (
 	"context"
-	"errors"
-	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
-// A Proxy passes TCP connections on to a target and breaks them on demand.
+// A Proxy passes TCP connections on to a target and breaks, delays or swallows them on
+// demand.
 type Proxy struct {
 	target string
 	listen net.Listener
@@ -17,10 +18,28 @@ type Proxy struct {
 
 	mu struct {
 		sync.Mutex
-		conns  map[net.Conn]bool
-		refuse bool
-		goC    chan struct{} // closed while bytes flow
+		pipes    map[*pipe]bool
+		refuse   bool
+		weather  [2]Weather    // by Way
+		changedC chan struct{} // closed when weather changes
 	}
+}
+
+// A Way is a direction through a Proxy.
+type Way int
+
+// The two ways.
+const (
+	Up   Way = iota // from the client to the server
+	Down            // from the server to the client
+)
+
+// A Weather is what a Proxy does to the bytes of one way. The zero value passes them on.
+type Weather struct {
+	Delay  time.Duration // bytes arrive so much later
+	Jitter time.Duration // and up to so much earlier or later than that, in order
+	Rate   int           // so many bytes pass per second; 0: as fast as they come
+	Hole   bool          // nothing passes, and the connections stay
 }
 
 // NewProxy listens on a free loopback port; it ends with the test.
@@ -31,14 +50,12 @@ func NewProxy(t testing.TB, target string) *Proxy {
 		t.Fatal(err)
 	}
 	p := &Proxy{target: target, listen: l}
-	p.mu.conns = map[net.Conn]bool{}
-	p.mu.goC = make(chan struct{})
-	close(p.mu.goC)
+	p.mu.pipes = map[*pipe]bool{}
+	p.mu.changedC = make(chan struct{})
 	p.work.Add(1)
 	go p.accept()
 	t.Cleanup(func() {
 		l.Close()
-		p.Resume()
 		p.Refuse()
 		p.work.Wait()
 	})
@@ -48,7 +65,28 @@ func NewProxy(t testing.TB, target string) *Proxy {
 // URL is where to connect instead of the target, as NATS writes it.
 func (p *Proxy) URL() string { return "nats://" + p.listen.Addr().String() }
 
-// Cut breaks every connection; new ones are taken at once.
+// Set changes the weather of the given ways, or of both if none is given.
+func (p *Proxy) Set(w Weather, ways ...Way) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(ways) == 0 {
+		ways = []Way{Up, Down}
+	}
+	for _, way := range ways {
+		p.mu.weather[way] = w
+	}
+	close(p.mu.changedC)
+	p.mu.changedC = make(chan struct{})
+}
+
+// Heal ends whatever Set has begun. What was held back arrives, late.
+func (p *Proxy) Heal() { p.Set(Weather{}) }
+
+// Stall keeps connections open and passes nothing on until Heal.
+func (p *Proxy) Stall() { p.Set(Weather{Hole: true}) }
+
+// Cut resets every connection, and what was under way is lost; new ones are taken at
+// once.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,12 +94,12 @@ func (p *Proxy) Cut() {
 }
 
 func (p *Proxy) cut() {
-	for c := range p.mu.conns {
-		c.Close()
+	for pi := range p.mu.pipes {
+		pi.end()
 	}
 }
 
-// Refuse breaks every connection and takes no new one until Accept.
+// Refuse resets every connection and takes no new one until Accept.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,26 +114,11 @@ func (p *Proxy) Accept() {
 	p.mu.refuse = false
 }
 
-// Stall keeps connections open and passes nothing on until Resume.
-func (p *Proxy) Stall() {
+// now returns the weather of a way, and what is closed when it changes.
+func (p *Proxy) now(way Way) (Weather, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	select {
-	case <-p.mu.goC:
-		p.mu.goC = make(chan struct{})
-	default: // stalled already
-	}
-}
-
-// Resume ends Stall.
-func (p *Proxy) Resume() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	select {
-	case <-p.mu.goC:
-	default:
-		close(p.mu.goC)
-	}
+	return p.mu.weather[way], p.mu.changedC
 }
 
 func (p *Proxy) accept() {
@@ -111,49 +134,162 @@ func (p *Proxy) accept() {
 			client.Close()
 			continue
 		}
-		if p.add(client, server) {
-			p.work.Add(2)
-			go p.pass(client, server)
-			go p.pass(server, client)
-		}
+		brokenC := make(chan struct{})
+		end := sync.OnceFunc(func() {
+			close(brokenC)
+			reset(client)
+			reset(server)
+		})
+		p.start(&pipe{proxy: p, way: Up, from: client, to: server, brokenC: brokenC, end: end})
+		p.start(&pipe{proxy: p, way: Down, from: server, to: client, brokenC: brokenC, end: end})
 	}
 }
 
-func (p *Proxy) add(conns ...net.Conn) bool {
+// reset closes a connection and drops what it has not sent.
+func reset(c net.Conn) {
+	_ = c.(*net.TCPConn).SetLinger(0) // fails only where it is closed
+	c.Close()
+}
+
+func (p *Proxy) start(pi *pipe) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range conns {
-		if p.mu.refuse {
-			c.Close()
-			continue
-		}
-		p.mu.conns[c] = true
+	if p.mu.refuse {
+		pi.end()
+		return
 	}
-	return !p.mu.refuse
+	p.mu.pipes[pi] = true
+	pi.chunkC, pi.takenC = make(chan chunk, 64), make(chan struct{}, 1)
+	p.work.Add(2)
+	go pi.read()
+	go pi.write()
 }
 
-// pass copies one direction until either end breaks.
-func (p *Proxy) pass(from, to net.Conn) {
-	defer p.work.Done()
-	buf := make([]byte, 64<<10)
+func (p *Proxy) forget(pi *pipe) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.mu.pipes, pi)
+}
+
+// A pipe is one way of one connection.
+type pipe struct {
+	proxy    *Proxy
+	way      Way
+	from, to net.Conn
+	chunkC   chan chunk
+	takenC   chan struct{} // capacity 1: the writer took a chunk
+	brokenC  chan struct{} // closed by end
+	end      func()        // resets the connection, both ways
+}
+
+type chunk struct {
+	bytes []byte
+	due   time.Time
+}
+
+// read takes what arrives until either end breaks.
+func (pi *pipe) read() {
+	defer pi.proxy.work.Done()
+	defer pi.proxy.forget(pi)
+	defer pi.end()
+	defer close(pi.chunkC)
+	buf := make([]byte, 32<<10)
+	var last time.Time
 	for {
-		n, err := from.Read(buf)
-		p.mu.Lock()
-		goC := p.mu.goC
-		p.mu.Unlock()
-		<-goC
-		if n > 0 {
-			if _, werr := to.Write(buf[:n]); werr != nil {
-				err = werr
-			}
+		n, err := pi.from.Read(buf)
+		if err != nil {
+			return
 		}
-		if err != nil && !errors.Is(err, io.ErrNoProgress) {
-			break
+		w, _ := pi.proxy.now(pi.way)
+		due := time.Now().Add(w.Delay + jitter(w.Jitter))
+		if due.Before(last) {
+			due = last
+		}
+		last = due
+		select {
+		case pi.chunkC <- chunk{append([]byte(nil), buf[:n]...), due}:
+		case <-pi.brokenC:
+			return
+		}
+		if !pi.awaitRoom() {
+			return
 		}
 	}
-	from.Close()
-	to.Close()
-	p.mu.Lock()
-	delete(p.mu.conns, from)
-	p.mu.Unlock()
+}
+
+// awaitRoom lets little wait here where it waits for something else than a delay, so
+// that who sends feels that nothing moves.
+func (pi *pipe) awaitRoom() bool {
+	for {
+		w, changedC := pi.proxy.now(pi.way)
+		if !w.Hole && w.Rate == 0 || len(pi.chunkC) == 0 {
+			return true
+		}
+		select {
+		case <-pi.takenC:
+		case <-changedC:
+		case <-pi.brokenC:
+			return false
+		}
+	}
+}
+
+// write passes chunks on, each when its time has come.
+func (pi *pipe) write() {
+	defer pi.proxy.work.Done()
+	defer pi.end()
+	for c := range pi.chunkC {
+		select {
+		case pi.takenC <- struct{}{}:
+		default:
+		}
+		w, ok := pi.awaitPassage()
+		if !ok || !pi.awaitTime(c.due) {
+			return
+		}
+		if _, err := pi.to.Write(c.bytes); err != nil {
+			return
+		}
+		if w.Rate > 0 && !pi.awaitTime(time.Now().Add(time.Second*time.Duration(len(c.bytes))/time.Duration(w.Rate))) {
+			return
+		}
+	}
+}
+
+// awaitPassage waits while nothing passes.
+func (pi *pipe) awaitPassage() (Weather, bool) {
+	for {
+		w, changedC := pi.proxy.now(pi.way)
+		if !w.Hole {
+			return w, true
+		}
+		select {
+		case <-changedC:
+		case <-pi.brokenC:
+			return w, false
+		}
+	}
+}
+
+func (pi *pipe) awaitTime(due time.Time) bool {
+	left := time.Until(due)
+	if left <= 0 {
+		return true
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-pi.brokenC:
+		return false
+	}
+}
+
+// jitter is a random time between -most and most.
+func jitter(most time.Duration) time.Duration {
+	if most == 0 {
+		return 0
+	}
+	return rand.N(2*most) - most
 }
