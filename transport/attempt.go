@@ -88,6 +88,12 @@ func (a *attempt) addOut(ch weir.ChannelID, out *remoteOut) error {
 	return nil
 }
 
+// openingPart is the part of its share that a channel grants before its task has
+// consumed anything. What is granted is never taken back, and when the first of many
+// tasks open, they do not know yet how many will share with them: the first windows
+// of n tasks sum up to the budget times 1+1/2+…+1/n, over openingPart.
+const openingPart = 8
+
 // subscribe registers the remote inputs of task to and listens for their frames.
 func (a *attempt) subscribe(to weir.TaskID, ins []*remoteIn) error {
 	if len(ins) == 0 {
@@ -99,7 +105,7 @@ func (a *attempt) subscribe(to weir.TaskID, ins []*remoteIn) error {
 	if err != nil {
 		return err
 	}
-	share := a.net.share(len(ins))
+	share := a.net.share(len(ins)) / openingPart
 	for _, in := range ins {
 		in.tick(time.Now(), share)
 	}

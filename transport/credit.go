@@ -25,10 +25,14 @@ func newWindow(l Limits) window {
 	return window{size: min(l.MinCredit, l.MaxCredit), min: min(l.MinCredit, l.MaxCredit), max: l.MaxCredit, span: l.CreditSpan}
 }
 
-// share sets a new maximum, which may lie below the minimum and then replaces it.
+// share sets a new maximum, which may lie below the minimum and then replaces it. It
+// makes the window of a task that has consumed nothing yet no larger.
 func (w *window) share(limit, minimum int) {
 	w.max, w.min = limit, min(minimum, limit)
-	w.size = min(max(w.size, w.min), w.max)
+	if w.rate > 0 {
+		w.size = max(w.size, w.min)
+	}
+	w.size = min(w.size, w.max)
 }
 
 // consume records that the task took weight bytes; idle says that nothing is left.

@@ -1,0 +1,39 @@
+package transport
+
+import "weir"
+
+// LimitPending gives the subscriptions of an attempt limits of the client library, which
+// then drops what is beyond them.
+func (n *Network) LimitPending(job weir.JobID, id weir.AttemptID, messages, bytes int) error {
+	a, err := n.attempt(job, id)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, sub := range a.mu.subs {
+		if err := sub.SetPendingLimits(messages, bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DroppedPending is how many messages the client library has dropped of an attempt.
+func (n *Network) DroppedPending(job weir.JobID, id weir.AttemptID) (int, error) {
+	a, err := n.attempt(job, id)
+	if err != nil {
+		return 0, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	total := 0
+	for _, sub := range a.mu.subs {
+		dropped, err := sub.Dropped()
+		if err != nil {
+			return 0, err
+		}
+		total += dropped
+	}
+	return total, nil
+}

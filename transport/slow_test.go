@@ -1,0 +1,95 @@
+package transport_test
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"weir"
+	"weir/transport"
+	"weir/transport/transporttest"
+)
+
+// TestR07SlowConsumer: a NATS server that keeps little for a slow client cuts the
+// receiver's connection off, again and again. That costs time and no frame.
+func TestR07SlowConsumer(t *testing.T) {
+	t.Parallel()
+	ns := natsServer(t, server.Options{MaxPending: 256 << 10, MaxPayload: 64 << 10})
+	p := transporttest.NewProxy(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(ns.Addr().(*net.TCPAddr).Port)))
+	from, to := network(t, ns.ClientURL()), network(t, p.URL())
+	p.Set(transporttest.Weather{Rate: 8 << 20}, transporttest.Down)
+	const channels, frames, size = 32, 16, 16 << 10 // up to 256 KiB of each are under way at once
+	job, attempt, wakeC := weir.NewJobID(), weir.NewAttemptID(1), make(chan struct{}, 1)
+	var chs []weir.ChannelID
+	for i := range channels {
+		chs = append(chs, weir.ChannelID{From: weir.TaskID{Subtask: i}, To: weir.TaskID{Chain: 1}})
+	}
+	ins, err := to.Inbound(job, attempt, chs[0].To, chs, make([]bool, channels), wakeC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errC := make(chan error, channels)
+	for _, ch := range chs {
+		go func() { errC <- sendFrames(t.Context(), from, job, attempt, ch, frames, size) }()
+	}
+	transporttest.ReadAll(t, ins, wakeC, frames, size, false)
+	for range channels {
+		if err := <-errC; err != nil {
+			t.Error(err)
+		}
+	}
+	if ns.NumSlowConsumers() == 0 {
+		t.Error("the server cut nobody off: the test tests nothing")
+	}
+	t.Logf("%d times cut off; %+v", ns.NumSlowConsumers(), from.Stats())
+}
+
+func sendFrames(ctx context.Context, n *transport.Network, job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, frames, size int) error {
+	out, err := n.Outbound(job, attempt, ch, false)
+	if err != nil {
+		return err
+	}
+	for i := range frames {
+		if err := out.Send(ctx, transporttest.Records(i, size, false)); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// TestR07ClientDrops: the client library itself drops what is beyond its pending limits,
+// on both sides, frames and acks.
+func TestR07ClientDrops(t *testing.T) {
+	t.Parallel()
+	url := startServer(t).URL()
+	from, to := network(t, url), network(t, url)
+	d, err := transporttest.OpenDuplex(from, to, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*transport.Network{from, to} {
+		if err := n.LimitPending(d.Job, d.Attempt, 2, 512<<10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*transporttest.Patience)
+	defer cancel()
+	if err := d.Run(ctx, transporttest.NewTraffic(1, 1000, 32<<10, false), nil); err != nil {
+		t.Fatalf("%v\nfrom %+v\nto   %+v", err, from.Stats(), to.Stats())
+	}
+	dropped := 0
+	for _, n := range []*transport.Network{from, to} {
+		one, err := n.DroppedPending(d.Job, d.Attempt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dropped += one
+	}
+	if dropped == 0 {
+		t.Error("nothing was dropped: the test tests nothing")
+	}
+	t.Logf("%d messages dropped; from %+v to %+v", dropped, from.Stats(), to.Stats())
+}
