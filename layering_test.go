@@ -76,18 +76,19 @@ var forbidden = []struct{ pkg, dep, why string }{
 
 // goroutines lists the files that start goroutines, each with its reason.
 var goroutines = map[string]string{
-	"checkpoint/collect.go":  "deletions, several at a time",
-	"checkpoint/run.go":      "a coordinator's loop beside its reads, writes and clean-up",
-	"cmd/weir/server.go":     "the parts of a server",
-	"cmd/weir/up.go":         "the parts of weir up and its child processes",
-	"cmd/weir/worker.go":     "the network beside the worker; the watch over standard input",
-	"exec/task.go":           "a task's uploads, off its loop",
-	"exec/worker/attempt.go": "one goroutine per task",
-	"exec/worker/worker.go":  "heartbeats beside commands; the tasks' reports",
-	"server/job/driver.go":   "a job's loop beside the actions that wait for others",
-	"server/job/run.go":      "the lease, what workers say, one goroutine per job",
-	"server/server.go":       "the HTTP listener and its shutdown",
-	"transport/serve.go":     "served requests, one each",
+	"checkpoint/collect.go":   "deletions, several at a time",
+	"checkpoint/run.go":       "a coordinator's loop beside its reads, writes and clean-up",
+	"cmd/weir/server.go":      "the parts of a server",
+	"cmd/weir/up.go":          "the parts of weir up and its child processes",
+	"cmd/weir/worker.go":      "the network beside the worker; the watch over standard input",
+	"exec/task.go":            "a task's uploads, off its loop",
+	"exec/worker/attempt.go":  "one goroutine per task",
+	"exec/worker/watching.go": "the question of which attempts are over, beside the watch",
+	"exec/worker/worker.go":   "heartbeats beside commands; the tasks' reports",
+	"server/job/driver.go":    "a job's loop beside the actions that wait for others",
+	"server/job/run.go":       "the lease, what workers say, one goroutine per job",
+	"server/server.go":        "the HTTP listener and its shutdown",
+	"transport/serve.go":      "served requests, one each",
 }
 
 type pkg struct {

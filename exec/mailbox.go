@@ -31,6 +31,7 @@ type mailbox struct {
 		commits   []weir.CheckpointID
 		questions []question
 		close     bool
+		paused    bool // the source reads nothing
 	}
 }
 
@@ -51,6 +52,7 @@ type letters struct {
 	commits   []weir.CheckpointID
 	questions []question
 	close     bool
+	paused    bool
 }
 
 func newMailbox() *mailbox { return &mailbox{wakeC: make(chan struct{}, 1)} }
@@ -90,6 +92,13 @@ func (m *mailbox) close() {
 	m.wake()
 }
 
+func (m *mailbox) pause(on bool) {
+	m.mu.Lock()
+	m.mu.paused = on
+	m.mu.Unlock()
+	m.wake()
+}
+
 func (m *mailbox) ask(q question) error {
 	m.mu.Lock()
 	n := len(m.mu.questions)
@@ -120,7 +129,7 @@ func (m *mailbox) take() (letters, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.full.Store(false)
-	l := letters{m.mu.triggers, m.mu.commits, m.mu.questions, m.mu.close}
+	l := letters{m.mu.triggers, m.mu.commits, m.mu.questions, m.mu.close, m.mu.paused}
 	m.mu.triggers, m.mu.commits, m.mu.questions = nil, nil, nil
 	return l, true
 }

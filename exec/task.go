@@ -42,6 +42,7 @@ type Task struct {
 	// Below: the loop's own.
 	at        int               // index of the node at work; -1: source, gate or outputs
 	ended     bool              // all inputs have ended and the final rows are emitted
+	paused    bool              // the source reads nothing
 	dirty     bool              // something may be buffered since the last flush
 	barrier   weir.CheckpointID // of the last snapshot
 	flushedAt time.Time         // of the last flush
@@ -73,6 +74,10 @@ func (t *Task) Commit(id weir.CheckpointID) { t.mail.commit(id) }
 // Close ends a task: it sends `close` over its channels and Run returns nil. It is
 // for tasks that have ended (sources after the final checkpoint). It never blocks.
 func (t *Task) Close() { t.mail.close() }
+
+// Pause has a source task read nothing more, or go on. Barriers, commits and questions are
+// dealt with meanwhile; other tasks have nothing to pause. It never blocks.
+func (t *Task) Pause(on bool) { t.mail.pause(on) }
 
 // Run runs the task until its context ends (the context's error), it is closed (nil),
 // its attempt is superseded (weir.ErrStale) or it fails (*TaskError, also given to
@@ -142,7 +147,7 @@ func (t *Task) runSource(ctx context.Context) error {
 		if done, err := t.control(ctx); done || err != nil {
 			return err
 		}
-		if t.ended {
+		if t.ended || t.paused {
 			if err := t.idle(ctx, time.Time{}); err != nil {
 				return err
 			}
@@ -256,6 +261,7 @@ func (t *Task) control(ctx context.Context) (done bool, err error) {
 	if !ok {
 		return false, nil
 	}
+	t.paused = l.paused
 	for _, q := range l.questions {
 		page, err := t.reader().Read(q.query)
 		q.replyC <- reply{page, err}

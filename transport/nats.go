@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -48,9 +49,10 @@ func (o Options) withDefaults() Options {
 type link struct {
 	nc *nats.Conn
 	// stable is when the connection came up or the set of servers last changed.
-	stable atomic.Pointer[time.Time]
-	flips  atomic.Int64  // times the connection was lost or came back
-	alertC chan struct{} // capacity 1: it was lost or came back
+	stable  atomic.Pointer[time.Time]
+	servers atomic.Pointer[string] // as last looked at: nats.go tells of those that join only
+	flips   atomic.Int64           // times the connection was lost or came back
+	alertC  chan struct{}          // capacity 1: it was lost or came back
 }
 
 // connect makes a connection; the first one has to succeed.
@@ -146,6 +148,12 @@ func (l *link) publish(subject string, data []byte) error {
 func (l *link) stableSince() time.Time {
 	if !l.up() {
 		return time.Time{}
+	}
+	known := l.nc.Servers()
+	slices.Sort(known)
+	now := strings.Join(known, ",")
+	if before := l.servers.Swap(&now); before != nil && *before != now {
+		l.settle()
 	}
 	return *l.stable.Load()
 }

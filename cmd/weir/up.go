@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	restartFirst = 100 * time.Millisecond // before a worker that died is started again, then doubled
+	restartFirst = 100 * time.Millisecond // before a worker is started again that has died twice, then doubled
 	restartMost  = 5 * time.Second
-	steadyAfter  = 10 * time.Second // a worker that lived this long starts again at restartFirst
+	steadyAfter  = 10 * time.Second // a worker that lived this long starts again at once
 	childGrace   = 3 * time.Second  // for a worker to end by itself
 	readyTimeout = 30 * time.Second
 )
@@ -248,7 +248,7 @@ func (c *child) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for wait := restartFirst; ; wait = min(2*wait, restartMost) {
+	for wait := time.Duration(0); ; wait = min(max(2*wait, restartFirst), restartMost) {
 		began := time.Now()
 		err := c.once(ctx, self)
 		if ctx.Err() != nil {
@@ -257,7 +257,7 @@ func (c *child) run(ctx context.Context) error {
 		c.exited(c.id)
 		c.log.Warn("worker exited; starting it again", "worker", c.id, "err", err)
 		if time.Since(began) > steadyAfter {
-			wait = restartFirst
+			wait = 0
 		}
 		if pause(ctx, wait) != nil {
 			return nil //nolint:nilerr // it was told to end

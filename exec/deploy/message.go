@@ -28,6 +28,8 @@ const (
 	KindCheckpoint = "checkpoint" // between servers: trigger at the holder of the lease
 	// KindCancelCheckpoint has a pending checkpoint given up there.
 	KindCancelCheckpoint = "cancel_checkpoint"
+	// KindReturned is a report: Returned.
+	KindReturned = "returned"
 )
 
 // A Header begins every message.

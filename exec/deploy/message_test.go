@@ -86,6 +86,8 @@ func messages() map[string]deploy.Message {
 		"report_failed":    with(func(r *deploy.Report) { r.Status = &deploy.TaskStatus{Task: task, Failure: failure, Restart: true} }),
 		"report_ended":     with(func(r *deploy.Report) { r.Ended = &task }),
 		"report_committed": with(func(r *deploy.Report) { r.Committed = &deploy.Committed{Task: task, Checkpoint: 6} }),
+		"returned":         deploy.Returned{Header: head, Worker: "w1", Incarnation: "00ff", Attempts: []deploy.Held{{Job: job, Attempt: attempt, Ended: true}}},
+		"over":             deploy.Over{Header: head, Attempts: []deploy.Held{{Job: job, Attempt: attempt}}},
 		"heartbeat": deploy.Heartbeat{
 			Header: head, Worker: "w1", Incarnation: "00ff", PID: 42, Host: "h", Slots: 4, UsedSlots: 1, Leaving: true,
 			Attempts: []deploy.Running{{Job: job, Attempt: attempt, Tasks: []deploy.TaskStats{{

@@ -19,6 +19,29 @@ type Report struct {
 	Committed   *Committed      `json:"committed,omitempty"`
 }
 
+// A Returned is a report of a worker that was cut off, or asleep, and asks which of its
+// attempts are over before it goes on with them.
+type Returned struct {
+	Header
+	Worker      weir.WorkerID `json:"worker"`
+	Incarnation string        `json:"incarnation"`
+	Attempts    []Held        `json:"attempts"`
+}
+
+// Held is an attempt that a worker that was cut off has tasks of.
+type Held struct {
+	Job     weir.JobID     `json:"job"`
+	Attempt weir.AttemptID `json:"attempt"`
+	// Ended: it was cut off for so long that it ended its tasks.
+	Ended bool `json:"ended,omitempty"`
+}
+
+// Over answers Returned: those of its attempts that are over.
+type Over struct {
+	Header
+	Attempts []Held `json:"attempts,omitempty"`
+}
+
 // A TaskStatus says that a task runs, or that it failed.
 type TaskStatus struct {
 	Task weir.TaskID `json:"task"`

@@ -33,14 +33,16 @@ type attempt struct {
 		sync.Mutex
 		tasks  map[weir.TaskID]*exec.Task // empty until they are built
 		closed bool                       // the server has closed it
+		paused bool                       // sources read nothing
 	}
 }
 
-// start begins an attempt: it is built and run in a goroutine of its own.
+// start begins an attempt: it is built and run in a goroutine of its own. w.mu is held.
 func (w *Worker) start(m deploy.Deploy) *attempt {
 	a := &attempt{w: w, m: m, log: w.cfg.Logger.With("job", m.Job, "attempt", m.Attempt), idleC: make(chan struct{}), doneC: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(w.runCtx)
 	a.report.moreC = make(chan struct{}, 1)
+	a.mu.paused = w.mu.paused
 	w.group.Go(func() error { a.run(); return nil })
 	return a
 }
@@ -94,6 +96,7 @@ func (a *attempt) built(tasks []*exec.Task) {
 	a.mu.tasks = make(map[weir.TaskID]*exec.Task, len(tasks))
 	for _, t := range tasks {
 		a.mu.tasks[t.ID()] = t
+		t.Pause(a.mu.paused)
 	}
 	if a.mu.closed {
 		a.closeSources()
@@ -161,6 +164,16 @@ func (a *attempt) close() {
 	defer a.mu.Unlock()
 	a.mu.closed = true
 	a.closeSources()
+}
+
+// pause has the sources read nothing more, or go on.
+func (a *attempt) pause(on bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.paused = on
+	for _, t := range a.mu.tasks {
+		t.Pause(on)
+	}
 }
 
 func (a *attempt) closeSources() {

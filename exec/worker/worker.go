@@ -28,6 +28,8 @@ type Control interface {
 	Publish(ctx context.Context, kind string, body []byte) ([]byte, error)
 	// Heartbeat tells every server that listens, once.
 	Heartbeat(ctx context.Context, body []byte) error
+	// Connected reports whether our own connection is up.
+	Connected() bool
 }
 
 // A Network has the channels of all attempts (transport).
@@ -56,6 +58,8 @@ type Config struct {
 	Tasks   exec.Options
 	// Patience bounds how long a command waits for tasks to end; 0: 20 s.
 	Patience time.Duration
+	// Ticks is when the worker looks whether it is cut off; nil: four times a second.
+	Ticks <-chan time.Time
 }
 
 // beatEvery is the time between two heartbeats.
@@ -75,6 +79,8 @@ type Worker struct {
 		attempts map[weir.JobID]*attempt       // the newest of each job
 		newest   map[weir.JobID]weir.AttemptID // known; also of jobs that do not run here any more
 		leaving  bool
+		paused   bool   // sources read nothing
+		lost     []lost // that no server knows of yet
 	}
 }
 
@@ -98,6 +104,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.runCtx = gctx
 	g.Go(func() error { return w.cfg.Control.Serve(gctx, w.cfg.ID, w.incarnation, w.command) })
 	g.Go(func() error { return w.beat(gctx) })
+	g.Go(func() error { return w.watch(gctx) })
 	err := g.Wait()
 	w.leave(context.WithoutCancel(ctx))
 	w.group.Wait() //nolint:errcheck // attempts report their failures

@@ -38,12 +38,15 @@ const jobID = weir.JobID("job_000102030405060708090a0b0c0d0e0f")
 type control struct {
 	handler chan func(ctx context.Context, kind string, body []byte) ([]byte, error)
 	moved   chan struct{} // room for one: something below changed
+	askedC  chan deploy.Returned
+	overC   chan deploy.Over
 
 	mu struct {
 		sync.Mutex
 		reports []deploy.Report
 		beat    deploy.Heartbeat
 		answer  error // to reports
+		away    bool  // NATS is
 		refuse  func(deploy.Report) error
 	}
 }
@@ -70,8 +73,18 @@ func (c *control) Request(context.Context, weir.WorkerID, string, []byte) ([]byt
 	return nil, weir.ErrNotFound
 }
 
+// Connected is as the test says.
+func (c *control) Connected() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.mu.away
+}
+
 // Publish keeps the report.
-func (c *control) Publish(_ context.Context, _ string, body []byte) ([]byte, error) {
+func (c *control) Publish(ctx context.Context, kind string, body []byte) ([]byte, error) {
+	if kind == deploy.KindReturned {
+		return c.returned(ctx, body)
+	}
 	var r deploy.Report
 	if err := deploy.Decode(body, &r); err != nil {
 		return nil, err
@@ -131,8 +144,14 @@ func start(t *testing.T) *harness {
 // startWith starts a worker whose sources are opened by open.
 func startWith(t *testing.T, open func(context.Context, exec.Setup) (exec.Source, error)) *harness {
 	t.Helper()
+	return startAt(t, open, nil, nil)
+}
+
+// startAt starts a worker whose watch looks at now on each of ticks.
+func startAt(t *testing.T, open func(context.Context, exec.Setup) (exec.Source, error), now func() time.Time, ticks <-chan time.Time) *harness {
+	t.Helper()
 	h := &harness{t: t, dir: t.TempDir(), blobs: blob.NewMemory()}
-	h.c = &control{handler: make(chan func(context.Context, string, []byte) ([]byte, error), 1), moved: make(chan struct{}, 1)}
+	h.c = &control{handler: make(chan func(context.Context, string, []byte) ([]byte, error), 1), moved: make(chan struct{}, 1), askedC: make(chan deploy.Returned), overC: make(chan deploy.Over)}
 	net, err := transport.OpenNetwork(context.Background(), transport.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -140,6 +159,7 @@ func startWith(t *testing.T, open func(context.Context, exec.Setup) (exec.Source
 	w := worker.New(worker.Config{
 		ID: "w1", Slots: 4, Control: h.c, Network: network{net}, Blobs: h.blobs,
 		Openers: exec.Openers{Source: open, Operator: op.Open, Sink: sink.Open}, Files: []string{h.dir}, Logger: slog.New(slog.DiscardHandler), Patience: time.Second,
+		Now: now, Ticks: ticks,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

@@ -48,6 +48,7 @@ type driver struct {
 		sync.Mutex
 		events  []event
 		attempt weir.AttemptID
+		over    bool // it has been given up
 		placed  []deploy.Placed
 		restore *restore         // what the attempt starts from; nil: nothing
 		told    weir.SnapshotRef // of which snapshot the history says that output is left out
@@ -58,7 +59,7 @@ type driver struct {
 
 func newDriver(s *Service, j weir.Job, term int64) *driver {
 	d := &driver{s: s, id: j.ID, term: term, log: s.deps.Logger.With("job", j.ID), eventC: make(chan struct{}, 1), cancel: func() {}}
-	d.mu.attempt = j.Attempt
+	d.mu.attempt, d.mu.over = j.Attempt, true // whatever ran is begun anew
 	return d
 }
 
@@ -67,6 +68,13 @@ func (d *driver) attempt() weir.AttemptID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.mu.attempt
+}
+
+// standing is the job's current attempt, and whether it has been given up.
+func (d *driver) standing() (attempt weir.AttemptID, over bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.attempt, d.mu.over
 }
 
 // post gives the machine an event. It never blocks: of the events that repeat, the
@@ -311,7 +319,7 @@ func (d *driver) beginAttempt(ctx context.Context) (event, error) {
 		return nil, err
 	}
 	d.mu.Lock()
-	d.mu.attempt, d.mu.placed, d.mu.restore, d.mu.run, d.mu.ended = j.Attempt, nil, nil, nil, nil
+	d.mu.attempt, d.mu.over, d.mu.placed, d.mu.restore, d.mu.run, d.mu.ended = j.Attempt, false, nil, nil, nil, nil
 	d.mu.Unlock()
 	saved := false
 	err = d.insist(ctx, "read base", func() (err error) {
@@ -366,6 +374,7 @@ func (d *driver) end(ctx context.Context, act actEnd) {
 	attempt, endWork := d.machine.job.Attempt, d.cancel
 	d.cancel = func() {}
 	d.mu.Lock()
+	d.mu.over = !act.Close
 	run, placed := d.mu.run, d.mu.placed
 	d.mu.Unlock()
 	workers := d.s.workersOf(d.id, placed)

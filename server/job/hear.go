@@ -64,7 +64,10 @@ func (s *Service) heartbeat(body []byte) {
 
 // report takes a worker's report in: weir.ErrConflict, not mine, come again;
 // weir.ErrStale, the attempt is over.
-func (s *Service) report(ctx context.Context, _ string, body []byte) ([]byte, error) {
+func (s *Service) report(ctx context.Context, kind string, body []byte) ([]byte, error) {
+	if kind == deploy.KindReturned {
+		return s.returned(body)
+	}
 	var r deploy.Report
 	if err := deploy.Decode(body, &r); err != nil {
 		return nil, err
@@ -88,6 +91,43 @@ func (s *Service) report(ctx context.Context, _ string, body []byte) ([]byte, er
 		}
 	}
 	return nil, err
+}
+
+// returned tells a worker that was cut off, or asleep, which of its attempts are over.
+// One that it has ended itself has failed. weir.ErrConflict: not known here, or not yet.
+func (s *Service) returned(body []byte) ([]byte, error) {
+	var m deploy.Returned
+	if err := deploy.Decode(body, &m); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.decidesLocked() {
+		return nil, fmt.Errorf("%w: this server does not hold the lease", weir.ErrConflict)
+	}
+	answer, failed := deploy.Over{Header: deploy.Head()}, []deploy.Held{}
+	for _, h := range m.Attempts {
+		d := s.mu.jobs[h.Job]
+		now, over := weir.AttemptID{}, true
+		if d != nil {
+			now, over = d.standing()
+		}
+		switch {
+		case now.Number < h.Attempt.Number && d != nil:
+			return nil, fmt.Errorf("%w: attempt %v of job %s is another server's", weir.ErrConflict, h.Attempt, h.Job)
+		case over || now != h.Attempt:
+			answer.Attempts = append(answer.Attempts, deploy.Held{Job: h.Job, Attempt: h.Attempt})
+		case h.Ended:
+			failed = append(failed, h)
+		}
+	}
+	for _, h := range failed {
+		s.mu.jobs[h.Job].post(evTaskFailed{h.Attempt, weir.Failure{
+			Reason: "worker_lost", Worker: m.Worker,
+			Message: fmt.Sprintf("worker %s: it could not reach NATS for more than a minute and ended its tasks", m.Worker),
+		}, true})
+	}
+	return deploy.Encode(answer), nil
 }
 
 // decidesLocked reports whether we may say what runs and what is over: a server that

@@ -254,7 +254,7 @@ func (m *machine) workerLost(now time.Time, ev evWorkerLost, out *actions) {
 
 // fail ends the attempt for a failure: another one follows, or the job's end.
 func (m *machine) fail(now time.Time, f weir.Failure, restart bool, out *actions) {
-	wait, refusal := m.restart.failed(now, m.runs)
+	wait, refusal := m.restart.failed(now, m.runs, f.Reason == "worker_lost")
 	if !restart {
 		m.end(weir.StatusFailed, &f, out)
 		return

@@ -324,12 +324,12 @@ func duration(t *testing.T, s string) time.Duration {
 
 // TestWorkers runs scripts over the registry. Times are those after the first moment:
 //
-//	beat TIME worker[:life] [slots=] [leaving]     tick TIME [cut-off]
+//	beat TIME worker[:life] [slots=] [leaving]     tick TIME [cut-off|servers=N]
 //	pong TIME worker life|nobody|silence           exited TIME worker[:life]
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/workers", func(t *testing.T, path string) {
-		r := newRegistry()
+		r, servers := newRegistry(), 1 // counts changes of the set of NATS servers
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			now := epoch.Add(duration(t, d.CmdArgs[0].Key))
 			var out []string
@@ -351,7 +351,12 @@ func TestWorkers(t *testing.T) {
 				}
 			case "tick":
 				var ping []weir.WorkerID
-				ping, dead = r.tick(now, !d.HasArg("cut-off"))
+				d.MaybeScanArgs(t, "servers", &servers)
+				stable := epoch.Add(time.Duration(servers))
+				if d.HasArg("cut-off") {
+					stable = time.Time{}
+				}
+				ping, dead = r.tick(now, stable)
 				for _, p := range ping {
 					out = append(out, "ping "+string(p))
 				}

@@ -28,7 +28,8 @@ const (
 type RestartOptions struct {
 	Strategy string
 	// exponential_delay: InitialBackoff times Multiplier per failure, MaxBackoff at
-	// most; an attempt that ran for ResetAfter begins anew.
+	// most; an attempt that ran for ResetAfter begins anew. One that had run and lost a worker
+	// is followed at once.
 	InitialBackoff time.Duration
 	MaxBackoff     time.Duration
 	Multiplier     float64
@@ -200,6 +201,10 @@ func (o RestartOptions) MarshalJSON() ([]byte, error) {
 	return json.Marshal(f)
 }
 
+// lostAfter is how long an attempt ran that a worker's death ended, for the next to begin
+// without a wait: a job that kills its workers at once waits.
+const lostAfter = time.Second
+
 // restarts counts a job's failures and says after each how long to wait.
 type restarts struct {
 	opts    RestartOptions
@@ -209,8 +214,9 @@ type restarts struct {
 }
 
 // failed records a failure at now of an attempt that had run since runningAt (zero:
-// it never did). It gives the wait before the next attempt, or why there is none.
-func (r *restarts) failed(now, runningAt time.Time) (wait time.Duration, refusal string) {
+// it never did); lost: for a worker's death. It gives the wait before the next attempt, or
+// why there is none.
+func (r *restarts) failed(now, runningAt time.Time, lost bool) (wait time.Duration, refusal string) {
 	o := r.opts
 	switch o.Strategy {
 	case RestartNone:
@@ -238,6 +244,9 @@ func (r *restarts) failed(now, runningAt time.Time) (wait time.Duration, refusal
 	}
 	if r.count++; o.Attempts > 0 && r.count > o.Attempts {
 		return 0, fmt.Sprintf("it was restarted %d times, as its restart strategy allows", o.Attempts)
+	}
+	if lost && !runningAt.IsZero() && now.Sub(runningAt) >= lostAfter {
+		return 0, "" // the job is not to blame, and had got somewhere
 	}
 	if r.backoff = time.Duration(float64(r.backoff) * o.Multiplier); r.backoff < o.InitialBackoff {
 		r.backoff = o.InitialBackoff

@@ -40,8 +40,9 @@ type Control interface {
 	Serve(ctx context.Context, name weir.WorkerID, incarnation string, handler func(ctx context.Context, kind string, body []byte) ([]byte, error)) error
 	// Ping asks a worker for its incarnation; weir.ErrNotFound: nobody listens there.
 	Ping(ctx context.Context, worker weir.WorkerID) (incarnation string, err error)
-	// Connected reports whether our own connection is up.
-	Connected() bool
+	// StableSince is when our own connection came up, or the set of NATS servers last
+	// changed; zero while it is down.
+	StableSince() time.Time
 }
 
 // Reports brings what workers say to this server (transport).
@@ -347,7 +348,7 @@ func (s *Service) endStrays(ctx context.Context, g *errgroup.Group) {
 }
 
 // watchEvery is how often the registry looks at the clock.
-const watchEvery = 50 * time.Millisecond
+const watchEvery = 20 * time.Millisecond
 
 // watch judges workers: it drives the registry's pings and tells the jobs of deaths.
 func (s *Service) watch(ctx context.Context) error {
@@ -362,7 +363,7 @@ func (s *Service) watch(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		s.mu.Lock()
-		ping, dead := s.mu.workers.tick(s.now(), s.deps.Control.Connected())
+		ping, dead := s.mu.workers.tick(s.now(), s.deps.Control.StableSince())
 		settled := s.mu.since.Add(settleWithin)
 		s.mu.Unlock()
 		s.mourn(dead)

@@ -53,8 +53,11 @@ type ChainRates struct {
 
 // The bounds by which a worker is judged (ARCHITECTURE §7).
 const (
-	pingAfter     = 500 * time.Millisecond // unheard of for that long: ping
-	absentFor     = 150 * time.Millisecond // nobody answers at its name for longer than a reconnect takes
+	pingOften     = 100 * time.Millisecond // unheard of for that long: ping, where workers are few
+	pingSeldom    = 500 * time.Millisecond // where they are many
+	pingsPerS     = 500                    // to all workers together
+	absentFor     = 110 * time.Millisecond // nobody answers at its name for longer than a reconnect takes
+	absentAgain   = 40 * time.Millisecond  // pings to one whom nobody answered for are so far apart
 	silentFor     = 5 * time.Second        // it is there and says nothing, others are heard
 	silentAlone   = 60 * time.Second       // nobody else is heard either: it may be our own fault
 	forgottenFor  = 30 * time.Second       // a lost worker is listed no longer
@@ -73,7 +76,8 @@ const (
 // pure: what it wants done, pings, and what it found, deaths, are returned.
 type registry struct {
 	workers map[weir.WorkerID]*workerState
-	upSince time.Time // our own connection has worked since; zero: it does not
+	upSince time.Time // our own connection, and the set of NATS servers, have been as they are since; zero: it is down
+	stable  time.Time // upSince by the connection's word
 }
 
 type workerState struct {
@@ -193,21 +197,36 @@ func (r *registry) ponged(now time.Time, id weir.WorkerID, result pingResult, in
 		w.absent = time.Time{}
 	case w.absent.IsZero():
 		w.absent = now
-	case now.Sub(w.absent) >= absentFor && now.Sub(r.upSince) >= absentFor:
+	case r.upSince.IsZero():
+	case now.Sub(later(w.absent, r.upSince)) >= absentFor:
 		return r.lose(now, id, workerAbsent)
 	}
 	return nil
 }
 
-// tick looks at the clock: whom to ping, and who has been silent for too long. While
-// our own connection is down nobody is judged, and the time does not count.
-func (r *registry) tick(now time.Time, connected bool) (ping []weir.WorkerID, dead []death) {
-	if !connected {
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// pingEvery is the time between two pings to a worker: the fewer workers there are, the
+// sooner the death of one is known.
+func (r *registry) pingEvery() time.Duration {
+	return min(max(time.Duration(len(r.workers))*time.Second/pingsPerS, pingOften), pingSeldom)
+}
+
+// tick looks at the clock: whom to ping, and who has been silent for too long. stable is
+// when our own connection came up, or the set of NATS servers changed; what was before that
+// does not count. While it is down, zero, nobody is judged.
+func (r *registry) tick(now, stable time.Time) (ping []weir.WorkerID, dead []death) {
+	if !stable.Equal(r.stable) || r.upSince.IsZero() {
+		r.stable, r.upSince = stable, now
+	}
+	if stable.IsZero() {
 		r.upSince = time.Time{}
 		return nil, nil
-	}
-	if r.upSince.IsZero() {
-		r.upSince = now
 	}
 	for _, id := range r.ids() {
 		w := r.workers[id]
@@ -222,11 +241,11 @@ func (r *registry) tick(now time.Time, connected bool) (ping []weir.WorkerID, de
 			dead = append(dead, r.lose(now, id, workerSilent)...)
 			continue
 		}
-		due := pingAfter
+		due := r.pingEvery()
 		if !w.absent.IsZero() {
-			due = absentFor
+			due = absentAgain
 		}
-		if !w.pinged && now.Sub(w.at) >= pingAfter && now.Sub(w.pingedAt) >= due {
+		if !w.pinged && now.Sub(w.at) >= due && now.Sub(w.pingedAt) >= due {
 			w.pinged, w.pingedAt = true, now
 			ping = append(ping, id)
 		}
