@@ -29,17 +29,11 @@ type Openers struct {
 
 // Options tune tasks; the zero value works.
 type Options struct {
-	// FlushInterval bounds how long a busy task keeps rows back (default 50 ms).
-	FlushInterval time.Duration
-	// IdleFlush is the least time between two flushes of a task that waits (default 5 ms).
-	IdleFlush time.Duration
 	// Now is the clock (default time.Now).
 	Now func() time.Time
 }
 
 func (o Options) withDefaults() Options {
-	o.FlushInterval = cmp.Or(o.FlushInterval, 50*time.Millisecond)
-	o.IdleFlush = cmp.Or(o.IdleFlush, 5*time.Millisecond)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -63,14 +57,17 @@ type BuildConfig struct {
 	Restored map[weir.TaskID]checkpoint.TaskSnapshot
 	// GivenUp holds the segments of each sink that its part of the snapshot names and that
 	// are not to be made visible; they are not among Restored.
-	GivenUp  map[weir.OperatorID][]json.RawMessage
-	Network  Network
-	Blobs    blob.Store
-	Reporter Reporter
-	Openers  Openers
-	Files    []string // see Setup.Files
-	Logger   *slog.Logger
-	Options  Options
+	GivenUp map[weir.OperatorID][]json.RawMessage
+	// FrameLimit is the greatest payload of a frame, the same for all tasks of the attempt
+	// wherever they run: MinFrame to MaxFrame; 0: MaxFrame.
+	FrameLimit int
+	Network    Network
+	Blobs      blob.Store
+	Reporter   Reporter
+	Openers    Openers
+	Files      []string // see Setup.Files
+	Logger     *slog.Logger
+	Options    Options
 }
 
 // Build opens and restores the tasks of one worker; none of them runs yet. On an
@@ -109,6 +106,9 @@ func (c *BuildConfig) validate() error {
 	case c.Parallelism < 1 || c.Parallelism > c.Graph.MaxParallelism:
 		bad("parallelism %d is not in 1…%d (max_parallelism)", c.Parallelism, c.Graph.MaxParallelism)
 	}
+	if c.FrameLimit != 0 && (c.FrameLimit < MinFrame || c.FrameLimit > MaxFrame) {
+		bad("frames of %d bytes are not in %d…%d", c.FrameLimit, MinFrame, MaxFrame)
+	}
 	for _, id := range c.Tasks {
 		if id.Chain < 0 || id.Chain >= len(c.Graph.Chains) {
 			bad("task %v: the graph has %d chains", id, len(c.Graph.Chains))
@@ -138,7 +138,7 @@ func (c *BuildConfig) task(ctx context.Context, id weir.TaskID) (_ *Task, err er
 	t := &Task{
 		id: id, job: c.Job, attempt: c.Attempt, worker: c.Worker, reporter: c.Reporter,
 		logger:  c.Logger.With("job", c.Job, "attempt", c.Attempt, "subtask", id.String()),
-		options: o, now: o.Now, mail: newMailbox(), outputs: &outputs{}, doneC: make(chan struct{}), at: -1,
+		latency: c.Graph.Latency(), now: o.Now, mail: newMailbox(), outputs: &outputs{}, doneC: make(chan struct{}), at: -1,
 		ended: c.Restored[id].Ended,
 	}
 	t.uploader = newUploader(t, c.Blobs)
@@ -325,12 +325,14 @@ func (c *BuildConfig) connectOutput(t *Task, e int) error {
 	o := &output{
 		edge: e, keys: edge.Keys, owner: make([]uint16, c.Graph.MaxParallelism), rows: make([][]int32, n),
 		pool: batch.NewPool(Layout(schema), batch.Target), now: t.now, stats: &t.stats, name: ops[len(ops)-1].Name, forward: edge.Forward,
+		limit: cmp.Or(c.FrameLimit, MaxFrame),
 	}
 	for g := range o.owner {
 		o.owner[g] = uint16(weir.SubtaskOf(g, n, len(o.owner)))
 	}
 	if edge.Rejects {
 		t.rejects.out, t.outputs.side = o, o
+		t.rejects.fit(o.limit)
 	} else {
 		o.counts = len(t.outputs.edges) == 0
 		t.outputs.edges = append(t.outputs.edges, o)

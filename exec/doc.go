@@ -14,9 +14,10 @@
 //
 // A task is one goroutine in one loop. A source task looks into its mailbox, asks the
 // source for a batch and pushes it through the chain; a task with inputs takes one frame
-// of the next readable channel instead. When there is nothing to do it flushes what
-// the chain holds back (at most every Options.IdleFlush) and waits on one channel,
-// which inputs and mailbox share. While busy it flushes every Options.FlushInterval.
+// of the next readable channel instead. When there is nothing to do it lets go what
+// the chain holds back, as far as its readers have nothing to do either, and waits on one
+// channel, which inputs and mailbox share. Rows wait no longer than the graph's latency
+// target (flush.go).
 //
 // # A barrier
 //

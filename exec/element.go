@@ -15,10 +15,12 @@ type Inbound interface {
 }
 
 // An Outbound is the sending end of a channel. Send blocks while the channel is
-// full, takes ownership of the frame's payload, and keeps the order of its calls.
+// full, takes ownership of the frame's payload, and keeps the order of its calls. Idle
+// reports whether the receiving task has taken all that was sent; it never blocks.
 // Close releases the end; what was sent is still delivered.
 type Outbound interface {
 	Send(ctx context.Context, f weir.Frame) error
+	Idle() bool
 	Close() error
 }
 

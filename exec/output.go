@@ -12,11 +12,18 @@ import (
 	"weir/exec/batch"
 )
 
-// Bounds of what travels in one frame.
+// MaxFrame and MinFrame bound the payload of a frame (BuildConfig.FrameLimit): with its
+// header one stays below 256 KiB; a network that takes less than MinFrame is of no use.
 const (
-	maxPayload  = 256<<10 - 1<<10 // a frame with its header stays below 256 KiB
-	fullPayload = 128 << 10       // a target's buffer of this weight is sent
+	MaxFrame = 256<<10 - 1<<10
+	MinFrame = 4 << 10
+)
+
+// Bounds of what is gathered for one frame.
+const (
+	fullPayload = 128 << 10 // a target's buffer of this weight is sent
 	wholeBatch  = batch.Target / 4
+	columnMost  = 64 // a value takes no more, its text and its column's header aside and included
 )
 
 // An output is one outgoing edge of a task: the hash exchange. Rows go to the target
@@ -32,6 +39,7 @@ type output struct {
 	stats   *counters
 	name    string // of the operator whose rows these are
 	counts  bool   // its rows are what the chain puts out: one of several edges, and no Rejects edge
+	limit   int    // bytes that a frame carries
 	forward bool   // rows keep their origin; elsewhere they lose it, wherever tasks run
 
 	hashes []uint64  // scratch: per row
@@ -109,7 +117,7 @@ func (o *output) put(ctx context.Context, t *target, b *batch.Batch, rows []int3
 			continue
 		}
 		rows = rows[n:]
-		if t.buf.Len >= batch.Target || batch.Size(t.buf) >= fullPayload {
+		if t.buf.Len >= batch.Target || batch.Size(t.buf) >= min(fullPayload, o.limit) {
 			if err := o.flush(ctx, t); err != nil {
 				return err
 			}
@@ -172,7 +180,7 @@ func (o *output) send(ctx context.Context, t *target, b *batch.Batch) error {
 
 // encode sends b in frames that stay below the limit, halving it while it is too large.
 func (o *output) encode(ctx context.Context, t *target, b *batch.Batch, size int) error {
-	if size <= maxPayload || b.Rows() < 2 {
+	if size <= o.limit || b.Rows() < 2 {
 		data := batch.Append(make([]byte, 0, size), b)
 		return o.deliver(ctx, t, weir.Frame{Kind: weir.FrameRecords, Bytes: data, Size: len(data)})
 	}
@@ -250,10 +258,10 @@ func (o *outputs) checkRows(b *batch.Batch) error {
 	for i := range b.Columns {
 		text += len(b.Columns[i].Bytes)
 	}
-	if text <= maxPayload/2 {
+	first := o.edges[0]
+	if text <= first.limit/2 && columnMost*len(b.Columns) <= first.limit/2 {
 		return nil
 	}
-	first := o.edges[0]
 	all := b.Sel
 	fit := b.SelMemory()
 	for _, r := range first.selected(b) {
@@ -261,12 +269,12 @@ func (o *outputs) checkRows(b *batch.Batch) error {
 		size := batch.Size(b)
 		b.Sel = all
 		switch kind := b.Kind(int(r)); {
-		case size <= maxPayload:
+		case size <= first.limit:
 			fit = append(fit, r)
 		case o.rejects == nil:
-			return rowTooLarge(b, int(r), size, first.name)
+			return rowTooLarge(b, int(r), size, first)
 		case kind == batch.Insert || kind == batch.UpdateAfter:
-			if err := o.rejects.Reject(rowTooLarge(b, int(r), size, first.name)); err != nil {
+			if err := o.rejects.Reject(rowTooLarge(b, int(r), size, first)); err != nil {
 				return err
 			}
 		}
@@ -277,8 +285,8 @@ func (o *outputs) checkRows(b *batch.Batch) error {
 	return nil
 }
 
-func rowTooLarge(b *batch.Batch, row, size int, operator string) *RowError {
-	e := &RowError{Table: operator, Offset: -1, Reason: fmt.Sprintf("the row takes %d bytes, more than the %d that a frame carries", size, maxPayload)}
+func rowTooLarge(b *batch.Batch, row, size int, o *output) *RowError {
+	e := &RowError{Table: o.name, Offset: -1, Reason: fmt.Sprintf("the row takes %d bytes, more than the %d that a frame carries", size, o.limit)}
 	if b.Origin != nil {
 		e.Table, e.Path, e.Offset = b.Origin.Table, b.Origin.Path, b.Origin.Offsets[row]
 	}
@@ -293,13 +301,46 @@ func (o *outputs) all() []*output {
 	return append(o.edges[:len(o.edges):len(o.edges)], o.side)
 }
 
+// flush sends what all targets have buffered; those first whose reader waits, so that
+// none of them waits for another one's credit.
 func (o *outputs) flush() error {
+	if err := o.flushIdle(); err != nil {
+		return err
+	}
 	for _, e := range o.all() {
 		if err := e.flushAll(o.ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// flushIdle sends the buffers whose reader has taken all that was sent.
+func (o *outputs) flushIdle() error {
+	for _, e := range o.all() {
+		for i := range e.targets {
+			t := &e.targets[i]
+			if t.buf == nil || !t.out.Idle() {
+				continue
+			}
+			if err := e.flush(o.ctx, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// idle reports whether every reader has taken all that was sent.
+func (o *outputs) idle() bool {
+	for _, e := range o.all() {
+		for i := range e.targets {
+			if !e.targets[i].out.Idle() {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (o *outputs) broadcast(f weir.Frame) error {

@@ -17,6 +17,12 @@ const (
 	keptText      = 4 << 10  // of each other text
 )
 
+// fit bounds what is kept so that a rejected row fits into a frame: half of it is the
+// record, a quarter the other texts.
+func (r *rejects) fit(limit int) {
+	r.record, r.text = min(r.record, limit/2), min(keptText, limit/16)
+}
+
 // A rejects is the side output of a task: what its source and operators reject goes over
 // the chain's Rejects edge, in batches of plan.RejectColumns, with the outputs' flushes
 // and so before every barrier.
@@ -24,6 +30,7 @@ type rejects struct {
 	task   *Task
 	out    *output
 	record int // how much of a record is kept
+	text   int // and of each other text
 	lines  lineCounter
 }
 
@@ -53,23 +60,23 @@ func (r *rejects) Reject(e *RowError) error {
 		if utf8.ValidString(e.Raw) {
 			raw = whole(raw)
 		}
-		reason = fmt.Sprintf("%s (of the record's %d bytes the first %d are kept)", clip(reason), len(e.Raw), len(raw))
+		reason = fmt.Sprintf("%s (of the record's %d bytes the first %d are kept)", r.clip(reason), len(e.Raw), len(raw))
 	}
 	t := &r.out.targets[0]
 	if t.buf == nil {
 		t.buf = r.out.pool.Get()
 	}
 	row := t.buf.Columns
-	appendText(&row[0], clip(e.Table), true)
-	appendText(&row[1], clip(e.Path), e.Path != "")
+	appendText(&row[0], r.clip(e.Table), true)
+	appendText(&row[1], r.clip(e.Path), e.Path != "")
 	appendNumber(&row[2], line, line > 0)
 	appendNumber(&row[3], e.Offset, e.Offset >= 0)
-	appendText(&row[4], clip(e.Column), e.Column != "")
-	appendText(&row[5], clip(reason), true)
+	appendText(&row[4], r.clip(e.Column), e.Column != "")
+	appendText(&row[5], r.clip(reason), true)
 	appendText(&row[6], raw, raw != "")
 	t.buf.EndRow(batch.Insert)
-	r.task.dirty = true
-	if t.buf.Len >= batch.Target || batch.Size(t.buf) >= fullPayload {
+	r.task.held.came()
+	if t.buf.Len >= batch.Target || batch.Size(t.buf) >= min(fullPayload, r.out.limit) {
 		return r.out.flush(r.task.outputs.ctx, t)
 	}
 	return nil
@@ -113,14 +120,14 @@ func appendNumber(v *batch.Vector, n int64, there bool) {
 }
 
 // clip makes a text one that can be kept: valid, and not too long.
-func clip(text string) string {
+func (r *rejects) clip(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
 	}
-	if len(text) <= keptText {
+	if len(text) <= r.text {
 		return text
 	}
-	return whole(text[:keptText-len("…")]) + "…"
+	return whole(text[:r.text-len("…")]) + "…"
 }
 
 // whole drops the part of a character at the end of a text that was cut.

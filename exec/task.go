@@ -24,7 +24,7 @@ type Task struct {
 	worker   weir.WorkerID
 	reporter Reporter
 	logger   *slog.Logger
-	options  Options
+	latency  time.Duration // how long rows wait for company
 	now      func() time.Time
 
 	source      Source // nil: the task reads its gate
@@ -40,13 +40,13 @@ type Task struct {
 	doneC       chan struct{} // closed when Run returns
 
 	// Below: the loop's own.
-	at        int               // index of the node at work; -1: source, gate or outputs
-	ended     bool              // all inputs have ended and the final rows are emitted
-	paused    bool              // the source reads nothing
-	dirty     bool              // something may be buffered since the last flush
-	barrier   weir.CheckpointID // of the last snapshot
-	flushedAt time.Time         // of the last flush
-	timer     *time.Timer
+	at       int               // index of the node at work; -1: source, gate or outputs
+	ended    bool              // all inputs have ended and the final rows are emitted
+	paused   bool              // the source reads nothing
+	held     held              // what is buffered since the last flush
+	barrier  weir.CheckpointID // of the last snapshot
+	timer    *time.Timer
+	lookedAt time.Time // when all that could go went last
 }
 
 // ID names the task.
@@ -120,7 +120,6 @@ func (t *Task) guard(ctx context.Context) (err error) {
 		}
 	}()
 	t.outputs.ctx = ctx
-	t.flushedAt = t.now()
 	t.timer = time.NewTimer(time.Hour)
 	defer t.timer.Stop()
 	if t.source != nil {
@@ -158,7 +157,7 @@ func (t *Task) runSource(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", t.sourceSetup.Operator.Name, err)
 		}
 		if b != nil {
-			t.dirty = true
+			t.held.came()
 			t.stats.rowsIn.Add(int64(b.Rows()))
 			if err := head.Emit(b); err != nil {
 				return err
@@ -166,7 +165,7 @@ func (t *Task) runSource(ctx context.Context) error {
 		}
 		switch poll {
 		case More:
-			err = t.flushOverdue()
+			err = t.flushBusy()
 		case Wait:
 			err = t.idle(ctx, until)
 		case Done:
@@ -205,13 +204,13 @@ func (t *Task) frame(ch int, f weir.Frame) error {
 		if err != nil {
 			return err
 		}
-		t.dirty = true
+		t.held.came()
 		t.stats.rowsIn.Add(int64(b.Rows()))
 		t.stats.bytesIn.Add(int64(f.Size))
 		if err := t.head().Emit(b); err != nil {
 			return err
 		}
-		return t.flushOverdue()
+		return t.flushBusy()
 	case weir.FrameBarrier:
 		a, aligned := t.gate.barrier(ch, weir.CheckpointID(f.Value), barrierTime(f), t.now())
 		if aligned {
@@ -314,57 +313,11 @@ func (t *Task) sayEnd() error {
 	if err := t.outputs.broadcast(weir.Frame{Kind: weir.FrameEnd}); err != nil {
 		return err
 	}
-	t.ended, t.dirty = true, false
+	t.ended, t.held = true, held{}
 	t.stats.ended.Store(true)
 	if t.source != nil {
 		t.reporter.Ended(t.id)
 	}
-	return nil
-}
-
-// flushOverdue bounds how long a busy task keeps rows back.
-func (t *Task) flushOverdue() error {
-	if now := t.now(); now.Sub(t.flushedAt) >= t.options.FlushInterval {
-		return t.flushNow(now)
-	}
-	return nil
-}
-
-func (t *Task) flushNow(now time.Time) error {
-	t.dirty, t.flushedAt = false, now
-	return t.flush()
-}
-
-// idle waits for the mailbox, an input or the time until (zero: none). A task that
-// holds rows back flushes first, or waits no longer than it may keep them.
-func (t *Task) idle(ctx context.Context, until time.Time) error {
-	now := t.now()
-	if t.dirty {
-		due := t.flushedAt.Add(t.options.IdleFlush)
-		if !now.Before(due) {
-			return t.flushNow(now)
-		}
-		if until.IsZero() || due.Before(until) {
-			until = due
-		}
-	}
-	var timeC <-chan time.Time
-	if !until.IsZero() {
-		if !now.Before(until) {
-			return nil
-		}
-		t.timer.Reset(until.Sub(now))
-		timeC = t.timer.C
-	}
-	t.stats.idleSince.Store(now.UnixNano())
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.mail.wakeC:
-	case <-timeC:
-	}
-	t.stats.idleSince.Store(0)
-	t.stats.idleNS.Add(int64(t.now().Sub(now)))
 	return nil
 }
 

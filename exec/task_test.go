@@ -385,6 +385,7 @@ func (n released) Outbound(weir.ChannelID) (exec.Outbound, bool, error) { return
 func (released) Send(context.Context, weir.Frame) error {
 	return fmt.Errorf("its attempt was released: %w", weir.ErrStale)
 }
+func (released) Idle() bool   { return true }
 func (released) Close() error { return nil }
 
 func TestStaleEndsQuietly(t *testing.T) {

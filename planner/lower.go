@@ -27,6 +27,7 @@ func lower(s *statement, maxParallelism int) (_ *plan.Graph, notes []string) {
 	if mode := s.settings["on_row_error"]; mode != "fail" {
 		l.graph.OnRowError = mode
 	}
+	l.graph.LatencyTarget = s.settings["latency_target"]
 	for _, t := range s.targets {
 		l.graph.Bounded = l.graph.Bounded && bounded(t.rel)
 		if t.sink != nil {

@@ -20,6 +20,8 @@ type Options struct {
 	// OnRowError is "fail", "skip" or "keep", as the job's request says; empty: it does
 	// not. A script that SETs another is refused.
 	OnRowError string
+	// LatencyTarget is a duration ("50ms") as the job's request says it; empty: it does not.
+	LatencyTarget string
 	// Rewrites leaves rewrites out, for tests.
 	Rewrites Rewrites
 }
@@ -92,6 +94,7 @@ func bindScript(text string, catalog Catalog, opts Options, found *problems) (*s
 	prog := parse(text, found)
 	settings := bindSettings(prog.sets, found)
 	agreeOnRowError(settings, prog.sets, opts.OnRowError, found)
+	agreeLatency(settings, prog.sets, opts.LatencyTarget, found)
 	ns, err := bindNames(prog, catalog, opts, settings["timezone"], found)
 	if err != nil {
 		return nil, nil, err

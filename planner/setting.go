@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/planner/civil"
+	"weir/planner/plan"
 	"weir/planner/sql"
 )
 
@@ -78,6 +79,7 @@ func settings() []setting {
 		{"restart.interval", "restart-strategy.failure-rate.failure-rate-interval", readTimeout},
 		{"timezone", "table.local-time-zone", readZone},
 		{"on_row_error", "", readOnRowError},
+		{"latency_target", "execution.buffer-timeout.interval", readLatency},
 	}
 }
 
@@ -107,6 +109,7 @@ func bindSettings(sets []*sql.Set, found *problems) Settings {
 // findSetting looks an option up by its name or by a name that Flink has or had for it.
 func findSetting(name string) *setting {
 	older := map[string]string{
+		"execution.buffer-timeout":                                         "latency_target",
 		"table.exec.resource.default-parallelism":                          "parallelism",
 		"restart-strategy":                                                 "restart.strategy",
 		"restart-strategy.failure-rate.delay":                              "restart.delay",
@@ -144,6 +147,8 @@ func refuseSetting(s *sql.Set, found *problems) {
 func insteadOfSetting(name string) string {
 	prefix, _, _ := strings.Cut(name, ".")
 	switch {
+	case name == "execution.buffer-timeout.enabled":
+		return "leave it out: SET 'latency_target' = '0 s' has every batch go at once"
 	case name == "execution.runtime-mode":
 		return "leave it out: a job over bounded input ends by itself"
 	case name == "table.exec.state.ttl":
@@ -304,6 +309,36 @@ func readOnRowError(v string) (string, error) {
 		return s, nil
 	}
 	return "", fmt.Errorf("'%s' is none of fail, skip, keep", v)
+}
+
+// readLatency reads how long rows may wait for company.
+func readLatency(v string) (string, error) {
+	text, err := readDuration(v)
+	if err != nil {
+		return "", err
+	}
+	if _, err := plan.CheckLatency(text); err != nil {
+		return "", fmt.Errorf("it %w", err)
+	}
+	return text, nil
+}
+
+// agreeLatency is agreeOnRowError for latency_target; a request's that is wrong is refused
+// with the request.
+func agreeLatency(settings Settings, sets []*sql.Set, said string, found *problems) {
+	wish, err := plan.CheckLatency(said)
+	if said == "" || err != nil {
+		return
+	}
+	set, ok := settings["latency_target"]
+	if settings["latency_target"] = wish.String(); !ok || set == wish.String() {
+		return
+	}
+	for _, s := range sets {
+		if known := findSetting(s.Key.Value); known != nil && known.name == "latency_target" {
+			found.add(s.Value, CodeOption, "say it once", "latency_target is '%s' here and '%s' in the job's request", set, said)
+		}
+	}
 }
 
 // agreeOnRowError puts what the job's request says beside what the script SETs; where

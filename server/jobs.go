@@ -15,6 +15,7 @@ import (
 	"weir"
 	"weir/checkpoint"
 	"weir/planner"
+	"weir/planner/plan"
 	"weir/server/job"
 )
 
@@ -39,6 +40,8 @@ type JobRequest struct {
 	Restart        restartJSON    `json:"restart,omitempty,omitzero"`
 	// What becomes of a row at fault: it fails the job, is skipped and counted, or is kept too.
 	OnRowError string `json:"on_row_error,omitempty" validate:"omitempty,oneof=fail skip keep" enums:"fail,skip,keep"`
+	// How long rows wait for company while whoever reads them is busy: 0s (every batch goes at once), or 1ms to 10s; 50ms when absent.
+	LatencyTarget string `json:"latency_target,omitempty" example:"50ms"`
 	// savepoint:NAME or checkpoint:JOB/7.
 	RestoreFrom          string `json:"restore_from,omitempty" example:"savepoint:before-release"`
 	AllowDuplicateOutput bool   `json:"allow_duplicate_output,omitempty"`
@@ -84,7 +87,8 @@ type Job struct {
 	Checkpoint     checkpointJSON `json:"checkpoint"`
 	Restart        restartJSON    `json:"restart"`
 	OnRowError     string         `json:"on_row_error"`
-	StopSavepoint  string         `json:"stop_savepoint,omitempty"` // name of the savepoint that a stop takes
+	LatencyTarget  string         `json:"latency_target" example:"50ms"` // how long rows wait for company while whoever reads them is busy
+	StopSavepoint  string         `json:"stop_savepoint,omitempty"`      // name of the savepoint that a stop takes
 	Bounded        bool           `json:"bounded"`
 	HasResult      bool           `json:"has_result"`
 	RowsIn         int64          `json:"rows_in"`
@@ -125,18 +129,20 @@ func optional(t time.Time) *time.Time {
 // be had is left out: the row is what counts.
 func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 	ctx := c.Request().Context()
-	var plan struct {
-		Bounded bool            `json:"bounded"`
-		Result  json.RawMessage `json:"result"`
+	var graph struct {
+		Bounded       bool            `json:"bounded"`
+		Result        json.RawMessage `json:"result"`
+		LatencyTarget string          `json:"latency_target"`
 	}
-	if err := json.Unmarshal(j.Plan, &plan); err != nil {
+	if err := json.Unmarshal(j.Plan, &graph); err != nil {
 		s.deps.Logger.Warn("plan not read", "job", j.ID, "err", err)
 	}
 	v := Job{
 		ID: string(j.ID), Name: j.Name, Status: string(j.Status), Desired: string(j.Desired), Attempt: j.Attempt.Number,
 		Base: s.snapshotText(ctx, j.ID, j.Base), RestoredFrom: s.snapshotText(ctx, j.ID, j.RestoredFrom), Parallelism: j.Parallelism, MaxParallelism: j.MaxParallelism,
 		SQL: j.SQL, Checkpoint: checkpointJSON{orObject(j.Checkpoint)}, Restart: restartJSON{orObject(j.Restart)}, OnRowError: j.OnRowError, StopSavepoint: j.StopSavepoint,
-		Bounded: plan.Bounded, HasResult: len(plan.Result) > 0 && string(plan.Result) != "null",
+		LatencyTarget: cmp.Or(graph.LatencyTarget, plan.DefaultLatency.String()),
+		Bounded:       graph.Bounded, HasResult: len(graph.Result) > 0 && string(graph.Result) != "null",
 		CreatedAt: j.CreatedAt.UTC(), StartedAt: optional(j.StartedAt), EndedAt: optional(j.EndedAt), Failure: viewFailure(j.Failure),
 	}
 	if rates, err := s.deps.Service.Rates(ctx, string(j.ID)); err == nil {
@@ -190,9 +196,12 @@ func (s *Server) createJob(c echo.Context) error {
 	if len(key) > 255 {
 		return refuse(http.StatusBadRequest, "", Fault{Field: "Idempotency-Key", Message: "is longer than 255 characters"})
 	}
+	if _, err := plan.CheckLatency(req.LatencyTarget); err != nil {
+		return refuse(http.StatusUnprocessableEntity, "", Fault{Field: "latency_target", Message: err.Error()})
+	}
 	ctx := c.Request().Context()
 	planned, err := planner.Plan(req.SQL, catalog{ctx, s.deps.Tables}, planner.Options{
-		MaxParallelism: req.MaxParallelism, CheckPath: s.opts.CheckPath, OnRowError: req.OnRowError,
+		MaxParallelism: req.MaxParallelism, CheckPath: s.opts.CheckPath, OnRowError: req.OnRowError, LatencyTarget: req.LatencyTarget,
 	})
 	if err != nil {
 		return err

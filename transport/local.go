@@ -102,6 +102,13 @@ func (c *localChannel) trySend(f weir.Frame, weight int) (bool, error) {
 	return true, nil
 }
 
+// Idle implements Outbound.
+func (c *localChannel) Idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.held == 0
+}
+
 // Close implements Outbound.
 func (c *localChannel) Close() error {
 	c.mu.Lock()

@@ -15,9 +15,11 @@ import (
 // channel has no credit; frames arrive in the order of the calls. It copies
 // f.Bytes, while f.Batch passes to the receiver. It fails with weir.ErrStale once the
 // attempt is released, with weir.ErrInvalid if the frame cannot travel, and with the
-// error of ctx. Close says that no Send follows; what was sent still arrives.
+// error of ctx. Idle reports whether the peer's task has taken all that was sent: it waits
+// for more. Close says that no Send follows; what was sent still arrives.
 type Outbound interface {
 	Send(ctx context.Context, f weir.Frame) error
+	Idle() bool
 	Close() error
 }
 

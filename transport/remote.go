@@ -99,6 +99,13 @@ func (o *remoteOut) trySend(f *weir.Frame) (bool, error) {
 	return true, nil
 }
 
+// Idle implements Outbound.
+func (o *remoteOut) Idle() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.gone || o.mu.machine.Idle()
+}
+
 // Close implements Outbound.
 func (o *remoteOut) Close() error {
 	o.mu.Lock()

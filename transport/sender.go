@@ -63,6 +63,9 @@ func (s *Sender) Wire(seq uint64) *Buffer { return s.kept[s.index(seq)].wire }
 // Drained reports whether every frame sent was acknowledged.
 func (s *Sender) Drained() bool { return s.acked == s.last }
 
+// Idle reports whether the peer is there and its task has taken every frame sent.
+func (s *Sender) Idle() bool { return s.limit > 0 && s.sent == s.consumed }
+
 // Deadline is when EvTick is due; zero means never.
 func (s *Sender) Deadline() time.Time { return s.probeAt }
 

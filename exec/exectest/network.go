@@ -85,5 +85,8 @@ func (c *channel) Send(ctx context.Context, f weir.Frame) error {
 	return nil
 }
 
+// Idle implements exec.Outbound.
+func (c *channel) Idle() bool { return len(c.framesC) == 0 }
+
 // Close implements exec.Outbound.
 func (c *channel) Close() error { return nil }

@@ -18,6 +18,8 @@ type Graph struct {
 	Bounded bool `json:"bounded"`
 	// OnRowError is "skip" or "keep"; empty: a row error fails the job.
 	OnRowError string `json:"on_row_error,omitempty"`
+	// LatencyTarget is a duration as Go writes it; empty: DefaultLatency.
+	LatencyTarget string `json:"latency_target,omitempty"`
 	// Result is the schema that the kept result shows; nil when the job has a sink.
 	Result []Column `json:"result,omitempty"`
 }

@@ -70,8 +70,9 @@ func TestValidate(t *testing.T) {
 			op := &g.Chains[1].Operators[1]
 			op.Kind, op.Expand, op.Schema = Expand, &ExpandSpec{Keys: []int{0}, Sets: [][]int{{1}}}, append(op.Schema[:2:2], Column{})
 		},
-		"on_row_error is": func(g *Graph) { g.OnRowError = "stop" },
-		"column 7 of 2":   func(g *Graph) { g.Chains[1].Operators[1].Result.Show[1] = 7 },
+		"on_row_error is":   func(g *Graph) { g.OnRowError = "stop" },
+		"latency_target is": func(g *Graph) { g.LatencyTarget = "11s" },
+		"column 7 of 2":     func(g *Graph) { g.Chains[1].Operators[1].Result.Show[1] = 7 },
 	} {
 		g := graph()
 		spoil(g)

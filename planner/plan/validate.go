@@ -44,6 +44,9 @@ func (g *Graph) Validate() error {
 	if g.OnRowError != "" && g.OnRowError != "skip" && g.OnRowError != "keep" {
 		return fmt.Errorf("%w: plan, on_row_error is %q", weir.ErrInvalid, g.OnRowError)
 	}
+	if _, err := CheckLatency(g.LatencyTarget); err != nil {
+		return fmt.Errorf("%w: plan, latency_target %w", weir.ErrInvalid, err)
+	}
 	return nil
 }
 

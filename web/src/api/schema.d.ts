@@ -928,6 +928,11 @@ export interface components {
             id: string;
             /** @description the last completed one */
             last_checkpoint?: components["schemas"]["Checkpoint"];
+            /**
+             * @description how long rows wait for company while whoever reads them is busy
+             * @example 50ms
+             */
+            latency_target: string;
             max_parallelism: number;
             /** @example behaviors */
             name: string;
@@ -977,6 +982,11 @@ export interface components {
         JobRequest: {
             allow_duplicate_output?: boolean;
             checkpoint?: components["schemas"]["CheckpointOptions"];
+            /**
+             * @description How long rows wait for company while whoever reads them is busy: 0s (every batch goes at once), or 1ms to 10s; 50ms when absent.
+             * @example 50ms
+             */
+            latency_target?: string;
             /** @description Key groups: the highest parallelism the job can ever have; 1024 when absent. */
             max_parallelism?: number;
             /**

@@ -119,6 +119,7 @@ function Settings({ job }: { job: Job }) {
     ["Parallelism", `${job.parallelism} of at most ${job.max_parallelism}`],
     ["Created", job.created_at],
     ["on_row_error", job.on_row_error],
+    ["latency_target", job.latency_target],
     ...Object.entries(job.checkpoint ?? {}).map(([k, v]): [string, string] => [`checkpoint.${k}`, String(v)]),
     ...Object.entries(job.restart ?? {}).map(([k, v]): [string, string] => [`restart.${k}`, String(v)]),
   ];
