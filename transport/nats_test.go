@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,7 +18,12 @@ import (
 	"weir/transport/transporttest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if args := os.Getenv(asleepVar); args != "" {
+		os.Exit(asleepMain(args))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func startServer(t testing.TB) *transport.Server {
 	t.Helper()
