@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 	_ "time/tzdata" // time zones, where the machine has none
 
 	"github.com/spf13/cobra"
@@ -18,12 +19,22 @@ import (
 	"weir"
 )
 
+// grace bounds the orderly end of a process that was told to end: a task may hang in storage
+// or in a sink's target. Whatever it leaves undone is what a kill would leave.
+const grace = 30 * time.Second
+
 // version is set by the linker of a release.
 const version = "0.1.0"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	context.AfterFunc(ctx, func() {
+		stop() // a second Ctrl-C ends the process at once
+		time.AfterFunc(grace, func() {
+			fmt.Fprintf(os.Stderr, "weir: not ended within %v of being told to; ending now\n", grace) //nolint:errcheck // the exit code tells
+			os.Exit(1)
+		})
+	})
 	// A reader that goes away is an error of the write: what was started is cleaned up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	code := execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)

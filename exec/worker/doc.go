@@ -17,7 +17,10 @@
 //	W3 What a task reports leaves in the order in which it was said, and is repeated
 //	   until a server has taken it in. An answer of weir.ErrStale ends the attempt.
 //	W4 A task's failure ends all tasks of its attempt on this worker.
-//	W5 Whoever hears no server runs on; reports wait.
+//	W5 Whoever hears no server runs on; reports wait. Cut off from NATS for 5 s, its
+//	   sources pause; for 60 s, its attempts end. One whose sources paused, for that or
+//	   since the process slept, asks the servers which attempts are over, and ends those,
+//	   before they go on.
 //	W6 The channels of an attempt that was closed stay until the server stops it: a
 //	   peer may still wait for the last frames.
 //	W7 A snapshot that is read stays open for 10 s after its last page, four at most and
@@ -27,7 +30,8 @@
 //
 // # Goroutines
 //
-// Run owns the heartbeat (which also closes idle snapshots), the commands (each in a
+// Run owns the heartbeat (which also closes idle snapshots), the watch over its own
+// connection and sleep (watch.go is pure), the commands (each in a
 // goroutine of the control's) and one goroutine per attempt, which owns one per task and
 // one that sends reports. Reads of several parts run side by side for as long as their
 // command.
@@ -41,6 +45,6 @@
 //
 // # Testing
 //
-// worker_test.go drives a worker by commands over a control in memory, with operators
+// testdata/watch are scripts over the watch. worker_test.go drives a worker by commands over a control in memory, with operators
 // that fail on demand; the integration test of server/job runs several with a server.
 package worker

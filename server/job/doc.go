@@ -79,9 +79,12 @@
 //
 // workers.go judges, in this order of speed: whoever started it says that its process
 // ended (WorkerExited); it says that it leaves; a heartbeat or an answered ping has
-// another incarnation; a ping finds nobody under its name twice, 150 ms apart; it is
-// silent for 5 s while others are heard, or for 60 s. Nobody is judged while our own
-// connection is down. A process that was replaced and wakes up is not heard again, and
+// another incarnation; pings, ten a second where workers are few, find nobody under its
+// name for 110 ms, more than a reconnect takes; it is silent for 5 s while others are
+// heard, or for 60 s. Nobody is judged while our own connection is down, and what was
+// before it came up, or before the set of NATS servers changed, does not count.
+// A worker that was cut off or asleep itself asks which of its attempts are over
+// (Service.returned); the answer of a server that may not decide is weir.ErrConflict. A process that was replaced and wakes up is not heard again, and
 // commands are addressed to one life of a worker, so that two never run the same tasks.
 //
 // # Goroutines
