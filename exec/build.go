@@ -58,8 +58,9 @@ type BuildConfig struct {
 	// GivenUp holds the segments of each sink that its part of the snapshot names and that
 	// are not to be made visible; they are not among Restored.
 	GivenUp map[weir.OperatorID][]json.RawMessage
-	// FrameLimit is the greatest payload of a frame, the same for all tasks of the attempt
-	// wherever they run: MinFrame to MaxFrame; 0: MaxFrame.
+	// FrameLimit is the greatest payload of a frame that the network takes, the same for all
+	// tasks of the attempt wherever they run: at least MinFrame; 0, or more than MaxFrame:
+	// MaxFrame.
 	FrameLimit int
 	Network    Network
 	Blobs      blob.Store
@@ -106,8 +107,8 @@ func (c *BuildConfig) validate() error {
 	case c.Parallelism < 1 || c.Parallelism > c.Graph.MaxParallelism:
 		bad("parallelism %d is not in 1…%d (max_parallelism)", c.Parallelism, c.Graph.MaxParallelism)
 	}
-	if c.FrameLimit != 0 && (c.FrameLimit < MinFrame || c.FrameLimit > MaxFrame) {
-		bad("frames of %d bytes are not in %d…%d", c.FrameLimit, MinFrame, MaxFrame)
+	if c.FrameLimit != 0 && c.FrameLimit < MinFrame {
+		bad("frames carry %d bytes, less than %d", c.FrameLimit, MinFrame)
 	}
 	for _, id := range c.Tasks {
 		if id.Chain < 0 || id.Chain >= len(c.Graph.Chains) {
@@ -325,7 +326,7 @@ func (c *BuildConfig) connectOutput(t *Task, e int) error {
 	o := &output{
 		edge: e, keys: edge.Keys, owner: make([]uint16, c.Graph.MaxParallelism), rows: make([][]int32, n),
 		pool: batch.NewPool(Layout(schema), batch.Target), now: t.now, stats: &t.stats, name: ops[len(ops)-1].Name, forward: edge.Forward,
-		limit: cmp.Or(c.FrameLimit, MaxFrame),
+		limit: min(cmp.Or(c.FrameLimit, MaxFrame), MaxFrame),
 	}
 	for g := range o.owner {
 		o.owner[g] = uint16(weir.SubtaskOf(g, n, len(o.owner)))

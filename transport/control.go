@@ -75,6 +75,9 @@ func (c *Control) Request(ctx context.Context, worker weir.WorkerID, kind string
 	return reply, nil
 }
 
+// MaxPayload is the largest payload of a frame that the NATS server takes.
+func (c *Control) MaxPayload() int { return c.link.maxPayload() }
+
 // Publish reports to the servers and returns the answer of the one whom it concerns.
 // It is repeated with the same id until a server answers or ctx ends, so nothing is
 // lost silently (T9); a server may see it more than once.

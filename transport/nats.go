@@ -12,12 +12,17 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"weir"
 )
 
 // reconnectWait is the workers' reconnect bound of ARCHITECTURE §7: a server that
 // hears "no responders" for longer, while its own connection is stable, may take
 // the worker for dead.
 const reconnectWait = 100 * time.Millisecond
+
+// leastPayload is the least payload of a frame with which a network is of use.
+const leastPayload = 4 << 10
 
 // connectTimeout bounds the first connection, and each later try.
 const connectTimeout = 2 * time.Second
@@ -68,6 +73,11 @@ func connect(ctx context.Context, opts Options, role string) (*link, error) {
 		return nil, fmt.Errorf("connect to NATS at %s: %w; is it running, and is the URL right?", redacted(opts.URL), err)
 	}
 	l.nc = nc
+	if most := nc.MaxPayload(); most < leastPayload+headerLen {
+		nc.Close()
+		return nil, fmt.Errorf("%w: the max_payload of the NATS server at %s is %d bytes, and weir needs at least %d (4 KiB and a header): raise it, on all servers alike; 1 MiB is what NATS has by itself",
+			weir.ErrInvalid, redacted(opts.URL), most, leastPayload+headerLen)
+	}
 	if err := ctx.Err(); err != nil {
 		nc.Close()
 		return nil, err
@@ -134,6 +144,9 @@ func subjectOf(sub *nats.Subscription) string {
 	}
 	return sub.Subject
 }
+
+// maxPayload is the largest payload of a frame that the server takes.
+func (l *link) maxPayload() int { return int(l.nc.MaxPayload()) - headerLen }
 
 // up reports whether the connection is there now.
 func (l *link) up() bool { return l.nc.IsConnected() }

@@ -92,7 +92,7 @@ func (n *Network) MaxPayload() int {
 	if n.link == nil {
 		return 0
 	}
-	return int(n.link.nc.MaxPayload()) - headerLen
+	return n.link.maxPayload()
 }
 
 // Connected reports whether the connection for data is up.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -16,10 +17,12 @@ import (
 
 // ServerOptions say where an embedded NATS server listens.
 type ServerOptions struct {
-	Host string       // "127.0.0.1"
-	Port int          // 0: any free one
-	Name string       // "weir"
-	Log  *slog.Logger // nil: nothing is logged
+	Host string // "127.0.0.1"
+	Port int    // 0: any free one
+	Name string // "weir"
+	// MaxPayload is the largest message it takes; 0: 8 MiB.
+	MaxPayload int
+	Log        *slog.Logger // nil: nothing is logged
 }
 
 // serverReady bounds the wait for a server that starts.
@@ -59,7 +62,7 @@ func StartServer(ctx context.Context, opts ServerOptions) (*Server, error) {
 	}
 	ns, err := server.NewServer(&server.Options{
 		ServerName: opts.Name, Host: opts.Host, Port: port,
-		NoSigs: true, MaxPending: serverPending, MaxPayload: serverPayload,
+		NoSigs: true, MaxPending: serverPending, MaxPayload: int32(cmp.Or(opts.MaxPayload, serverPayload)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("embedded NATS server: %w", err)

@@ -12,12 +12,15 @@ import (
 // the job on that worker.
 type Deploy struct {
 	Header
-	Job            weir.JobID        `json:"job"`
-	Attempt        weir.AttemptID    `json:"attempt"`
-	Term           int64             `json:"term"`
-	Graph          plan.Graph        `json:"graph"`
-	Mode           checkpoint.Mode   `json:"mode,omitempty"` // of its checkpoints; empty: exactly_once
-	Parallelism    int               `json:"parallelism"`
+	Job         weir.JobID      `json:"job"`
+	Attempt     weir.AttemptID  `json:"attempt"`
+	Term        int64           `json:"term"`
+	Graph       plan.Graph      `json:"graph"`
+	Mode        checkpoint.Mode `json:"mode,omitempty"` // of its checkpoints; empty: exactly_once
+	Parallelism int             `json:"parallelism"`
+	// FrameLimit is what the server's NATS takes as the payload of a frame: rows are cut up,
+	// or refused, by it on all workers alike; 0: no bound of NATS.
+	FrameLimit     int               `json:"frame_limit,omitempty"`
 	MaxParallelism int               `json:"max_parallelism"`
 	Restored       weir.CheckpointID `json:"restored,omitempty"` // the checkpoint started from; 0: nothing
 	RestoredJob    weir.JobID        `json:"restored_job,omitempty"`

@@ -40,7 +40,7 @@ func messages() map[string]deploy.Message {
 	with := func(set func(*deploy.Report)) deploy.Report { r := report; set(&r); return r }
 	return map[string]deploy.Message{
 		"deploy": deploy.Deploy{
-			Header: head, Job: job, Attempt: attempt, Term: 5, Graph: graph, Mode: checkpoint.AtLeastOnce, Parallelism: 2, MaxParallelism: 8,
+			Header: head, Job: job, Attempt: attempt, Term: 5, Graph: graph, Mode: checkpoint.AtLeastOnce, Parallelism: 2, FrameLimit: 4096, MaxParallelism: 8,
 			Restored: 4, RestoredJob: job, Placement: placed, Lists: lists, GivenUp: map[weir.OperatorID][]json.RawMessage{"out": {json.RawMessage(`{"barrier":4}`)}},
 			Tasks: []deploy.Task{{Task: task, Ended: true, Keyed: []deploy.Keyed{{Operator: "agg", Handles: []checkpoint.Handle{handle}}}}},
 		},

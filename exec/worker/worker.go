@@ -38,6 +38,8 @@ type Network interface {
 	Inbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (exec.Inbound, error)
 	// Outbound opens the sending end; local: the receiver runs here too.
 	Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool) (exec.Outbound, error)
+	// MaxPayload is the largest payload of a frame that the network takes; 0: any.
+	MaxPayload() int
 	// Release drops all channels of an attempt.
 	Release(job weir.JobID, attempt weir.AttemptID)
 }

@@ -98,7 +98,7 @@ func (d *driver) deploy(ctx context.Context) {
 	lists := r.lists()
 	for _, w := range workersIn(placed) {
 		m := deploy.Deploy{
-			Header: deploy.Head(), Job: j.ID, Attempt: j.Attempt, Term: d.term, Graph: d.graph, Mode: d.options.Mode, Parallelism: j.Parallelism,
+			Header: deploy.Head(), Job: j.ID, Attempt: j.Attempt, Term: d.term, Graph: d.graph, Mode: d.options.Mode, Parallelism: j.Parallelism, FrameLimit: d.s.deps.Control.MaxPayload(),
 			MaxParallelism: d.graph.MaxParallelism, Restored: r.ref.Checkpoint, RestoredJob: r.ref.Job, Placement: placed, Lists: lists, GivenUp: r.given,
 		}
 		for _, p := range placed {

@@ -43,6 +43,8 @@ type Control interface {
 	// StableSince is when our own connection came up, or the set of NATS servers last
 	// changed; zero while it is down.
 	StableSince() time.Time
+	// MaxPayload is the largest payload of a frame that NATS takes.
+	MaxPayload() int
 }
 
 // Reports brings what workers say to this server (transport).

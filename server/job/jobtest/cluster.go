@@ -98,6 +98,12 @@ func (n network) Outbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, loc
 // New starts NATS and the metastore; servers and workers are added.
 func New(tb testing.TB) *Cluster {
 	tb.Helper()
+	return NewOn(tb, transport.ServerOptions{})
+}
+
+// NewOn is New with a NATS server of these options.
+func NewOn(tb testing.TB, opts transport.ServerOptions) *Cluster {
+	tb.Helper()
 	c := &Cluster{tb: tb, Dir: tb.TempDir(), log: slog.New(slog.DiscardHandler)}
 	if os.Getenv("WEIR_TEST_LOG") != "" {
 		c.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -105,7 +111,7 @@ func New(tb testing.TB) *Cluster {
 	c.mu.nodes = map[string]*node{}
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()
-	nats, err := transport.StartServer(ctx, transport.ServerOptions{})
+	nats, err := transport.StartServer(ctx, opts)
 	c.must(err)
 	tb.Cleanup(nats.Stop)
 	c.url = nats.URL()
