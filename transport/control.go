@@ -38,7 +38,7 @@ func OpenControl(ctx context.Context, opts Options) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := connect(ctx, opts, "control")
+	l, err := connect(ctx, opts, names, "control")
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,10 @@ func (c *Control) Request(ctx context.Context, worker weir.WorkerID, kind string
 	if err := checkToken("worker", string(worker)); err != nil {
 		return nil, err
 	}
-	a := ask{control: c, subject: c.names.command(worker), absent: absentAfter}
+	if err := checkToken("kind", kind); err != nil {
+		return nil, err
+	}
+	a := ask{control: c, subject: c.names.command(worker, kind), absent: absentAfter}
 	if _, limited := ctx.Deadline(); !limited {
 		a.limit = askLimit
 	}
@@ -138,6 +141,9 @@ func (a *ask) giveUp(ctx context.Context, err error, took time.Duration) error {
 	}
 	if errors.Is(err, nats.ErrConnectionClosed) {
 		return fmt.Errorf("the connection was closed: %w", weir.ErrStale)
+	}
+	if a.absent > 0 && a.control.link.forbidden(a.subject) {
+		return fmt.Errorf("%w: %w", weir.ErrInvalid, errDenied(a.subject))
 	}
 	stable := a.control.StableSince()
 	if stable.IsZero() {

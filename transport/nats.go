@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,18 +26,25 @@ const reconnectWait = 100 * time.Millisecond
 // leastPayload is the least payload of a frame with which a network is of use.
 const leastPayload = 4 << 10
 
+// unwelcomeWait is the time between tries that the server refuses: what is wrong has to
+// be mended there, or in a file here.
+const unwelcomeWait = time.Second
+
 // connectTimeout bounds the first connection, and each later try.
 const connectTimeout = 2 * time.Second
 
 // Options say how to reach NATS. The zero value of each field but URL and Name is a
 // working default.
 type Options struct {
-	URL     string       // nats://host:port, or several with commas
-	Name    string       // of the connection, as NATS shows it
-	Cluster string       // sets clusters on one NATS apart; "default"
-	Log     *slog.Logger // nil: nothing is logged
-	Limits  Limits       // of channels
-	Budget  int          // bytes in flight to this connection over all channels; 32 MiB
+	URL     string // nats://host:port, or several with commas
+	Name    string // of the connection, as NATS shows it
+	Cluster string // sets clusters on one NATS apart; "default"
+	// Worker is whose process this is, "" a server's: answers arrive below that name.
+	Worker   weir.WorkerID
+	Security Security
+	Log      *slog.Logger // nil: nothing is logged
+	Limits   Limits       // of channels
+	Budget   int          // bytes in flight to this connection over all channels; 32 MiB
 }
 
 func (o Options) withDefaults() Options {
@@ -58,19 +67,44 @@ type link struct {
 	servers atomic.Pointer[string] // as last looked at: nats.go tells of those that join only
 	flips   atomic.Int64           // times the connection was lost or came back
 	alertC  chan struct{}          // capacity 1: it was lost or came back
+	say     *complaints
+	// shunned says that the last try was refused for want of credentials.
+	shunned atomic.Bool
+
+	mu struct {
+		sync.Mutex
+		denied map[string]bool // subjects that this connection may not publish to
+	}
 }
 
 // connect makes a connection; the first one has to succeed.
-func connect(ctx context.Context, opts Options, role string) (*link, error) {
-	l := &link{alertC: make(chan struct{}, 1)}
+func connect(ctx context.Context, opts Options, names subjects, role string) (*link, error) {
+	log := opts.Log.With("conn", role)
+	l := &link{alertC: make(chan struct{}, 1), say: newComplaints(log)}
+	l.mu.denied = map[string]bool{}
 	l.settle()
-	nc, err := nats.Connect(opts.URL, l.options(opts.Name+" "+role, opts.Log.With("conn", role))...)
+	if opts.Worker != "" {
+		if err := checkWorker(opts.Worker); err != nil {
+			return nil, err
+		}
+	}
+	if len(opts.Security.ways()) > 0 && redacted(opts.URL) != opts.URL {
+		return nil, fmt.Errorf("%w: NATS at %s: the URL says who connects, and so does %s: choose one",
+			weir.ErrInvalid, redacted(opts.URL), opts.Security.ways()[0])
+	}
+	secured, err := opts.Security.options(log)
+	if err != nil {
+		return nil, err
+	}
+	opts.Security.exposed(log)
+	all := append(l.options(opts.Name+" "+role, log), nats.CustomInboxPrefix(names.inbox(opts.Worker)))
+	nc, err := nats.Connect(opts.URL, append(all, secured...)...)
 	var malformed *url.Error // it repeats the URL, with its password
 	if errors.As(err, &malformed) {
 		return nil, fmt.Errorf("connect to NATS at %s: this is no URL: want nats://HOST:PORT, several with commas", redacted(opts.URL))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("connect to NATS at %s: %w; is it running, and is the URL right?", redacted(opts.URL), err)
+		return nil, fmt.Errorf("connect to NATS at %s: %w; %s", redacted(opts.URL), err, advice(err))
 	}
 	l.nc = nc
 	if most := nc.MaxPayload(); most < leastPayload+headerLen {
@@ -90,23 +124,66 @@ func (l *link) options(name string, log *slog.Logger) []nats.Option {
 		nats.Name(name),
 		nats.Timeout(connectTimeout),
 		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectBufSize(-1),
-		nats.ReconnectWait(reconnectWait / 2),
-		nats.ReconnectJitter(reconnectWait/4, reconnectWait/4),
+		nats.CustomReconnectDelay(func(int) time.Duration {
+			if l.shunned.Load() {
+				return unwelcomeWait
+			}
+			return reconnectWait/2 + rand.N(reconnectWait/4)
+		}),
 		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			l.flip()
 			log.Warn("nats connection lost", "err", err)
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) {
+			l.welcome()
 			l.flip()
 			log.Info("nats connection is back", "address", c.ConnectedAddr())
 		}),
+		nats.ReconnectErrHandler(func(c *nats.Conn, err error) { l.trouble(log, c, nil, err) }),
 		nats.DiscoveredServersHandler(func(*nats.Conn) { l.settle() }),
-		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
-			log.Warn("nats error", "err", err, "subject", subjectOf(sub))
-		}),
+		nats.ErrorHandler(func(c *nats.Conn, sub *nats.Subscription, err error) { l.trouble(log, c, sub, err) }),
 	}
+}
+
+// trouble takes what nats.go reports of a connection.
+func (l *link) trouble(log *slog.Logger, nc *nats.Conn, sub *nats.Subscription, err error) {
+	switch {
+	case errors.Is(err, nats.ErrPermissionViolation):
+		if verb, forbidden := violation(err); verb == "publish" {
+			l.mu.Lock()
+			l.mu.denied[forbidden] = true
+			l.mu.Unlock()
+		}
+		l.say.denied(err)
+	case unwelcome(err):
+		l.shunned.Store(true)
+		l.say.refused(err)
+	case !nc.IsConnected():
+		l.shunned.Store(false)
+		if l.say.due(err.Error(), time.Now()) {
+			log.Warn("nats cannot be reached; it is tried again", "err", err, "advice", advice(err))
+		}
+	default:
+		log.Warn("nats error", "err", err, "subject", subjectOf(sub))
+	}
+}
+
+// welcome forgets what the connection before was refused.
+func (l *link) welcome() {
+	l.shunned.Store(false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.mu.denied)
+}
+
+// forbidden reports whether NATS has refused a message on subject.
+func (l *link) forbidden(subject string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.denied[subject]
 }
 
 // settle notes that the connection, or what it leads to, has changed.

@@ -9,13 +9,9 @@ import (
 	"sync"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 
 	"weir"
 )
-
-// serviceName is what `nats micro ls` shows; metadata tell workers apart.
-const serviceName = "weir"
 
 const (
 	handlersMost = 64       // requests that one Serve runs at a time
@@ -30,45 +26,30 @@ type Handler = func(ctx context.Context, kind string, body []byte) ([]byte, erro
 // Serve takes the commands for worker (or for a server, by the name it gives itself),
 // and those for this life of it alone (weir.WorkerID.Life), until ctx ends and all
 // running handlers have returned. A command runs once per id, whatever is repeated
-// (T8). Pings are answered with incarnation, even while handlers are busy. All show in
-// `nats micro ls`.
+// (T8). Pings are answered with incarnation, even while handlers are busy.
 func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation string, handler Handler) error {
-	if err := checkToken("worker", string(worker)); err != nil {
+	if err := errors.Join(checkToken("worker", string(worker)), checkToken("incarnation", incarnation)); err != nil {
 		return err
-	}
-	svc, err := micro.AddService(c.link.nc, micro.Config{
-		Name: serviceName, Version: "1.0.0", Description: "a process of Weir that takes commands",
-		Metadata:           map[string]string{"worker": string(worker), "incarnation": incarnation},
-		QueueGroupDisabled: true,
-	})
-	if err != nil {
-		return fmt.Errorf("serve worker %s: %w", worker, err)
 	}
 	d := newDesk(ctx, c, handler, func(error) bool { return true })
 	hello, err := json.Marshal(pong{Version: messageVersion, Worker: string(worker), Incarnation: incarnation})
-	if err == nil {
-		err = svc.AddEndpoint("ping", micro.HandlerFunc(func(r micro.Request) {
-			if ctx.Err() != nil {
-				return // this incarnation is over
+	if err != nil {
+		return fmt.Errorf("serve worker %s: %w", worker, err)
+	}
+	take := func(m *nats.Msg) { d.take(kindOf(m.Subject), m.Data, m.Respond) }
+	subs, err := c.subscribe(
+		listener{c.names.ping(worker), func(m *nats.Msg) {
+			if ctx.Err() == nil { // this incarnation is not over
+				d.reply(m.Respond, hello)
 			}
-			if err := r.Respond(hello); err != nil {
-				c.opts.Log.Warn("ping not answered", "err", err)
-			}
-		}), micro.WithEndpointSubject(c.names.ping(worker)))
-	}
-	take := micro.HandlerFunc(func(r micro.Request) {
-		d.take(r.Data(), func(b []byte) error { return r.Respond(b) })
-	})
-	if err == nil {
-		err = svc.AddEndpoint("command", take, micro.WithEndpointSubject(c.names.command(worker)))
-	}
-	if err == nil {
-		err = svc.AddEndpoint("life", take, micro.WithEndpointSubject(c.names.command(worker.Life(incarnation))))
-	}
+		}},
+		listener{c.names.command(worker, "*"), take},
+		listener{c.names.command(worker.Life(incarnation), "*"), take},
+	)
 	if err == nil {
 		<-ctx.Done()
 	}
-	err = errors.Join(err, c.stop(svc))
+	err = errors.Join(err, c.unlisten(subs))
 	d.wait()
 	if err != nil {
 		return fmt.Errorf("serve worker %s: %w", worker, err)
@@ -76,19 +57,38 @@ func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation s
 	return nil
 }
 
-// stop ends a service; where the connection allows, the NATS server has then
-// forgotten it.
-func (c *Control) stop(svc micro.Service) error {
-	err := svc.Stop()
-	if errors.Is(err, nats.ErrConnectionClosed) {
-		return nil
+// A listener is a subject and what is done with its messages, one at a time.
+type listener struct {
+	subject string
+	handle  nats.MsgHandler
+}
+
+// subscribe returns those subscriptions that it made, also with an error.
+func (c *Control) subscribe(all ...listener) ([]*nats.Subscription, error) {
+	var subs []*nats.Subscription
+	for _, l := range all {
+		sub, err := c.link.nc.Subscribe(l.subject, l.handle)
+		if err != nil {
+			return subs, fmt.Errorf("listen at %s: %w", l.subject, err)
+		}
+		subs = append(subs, sub)
 	}
-	if err == nil && c.Connected() {
-		if flushErr := c.link.nc.FlushTimeout(pingLimit); flushErr != nil {
-			c.opts.Log.Warn("service ended without confirmation", "err", flushErr)
+	return subs, nil
+}
+
+// unlisten ends subscriptions; where the connection allows, the NATS server has then
+// forgotten them.
+func (c *Control) unlisten(subs []*nats.Subscription) error {
+	var errs []error
+	for _, sub := range subs {
+		errs = append(errs, unsubscribe(sub))
+	}
+	if c.Connected() {
+		if err := c.link.nc.FlushTimeout(pingLimit); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+			c.opts.Log.Warn("the NATS server did not confirm the end of subscriptions", "err", err)
 		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // ServeReports takes the reports of workers until ctx ends and all running handlers
@@ -101,7 +101,7 @@ func (c *Control) ServeReports(ctx context.Context, handler Handler) error {
 		return errors.Is(err, weir.ErrInvalid) || errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrStale)
 	})
 	sub, err := c.link.nc.Subscribe(c.names.report(), func(m *nats.Msg) {
-		d.take(m.Data, m.Respond)
+		d.take("", m.Data, m.Respond)
 	})
 	if err != nil {
 		return fmt.Errorf("listen for reports: %w", err)
@@ -148,9 +148,13 @@ func newDesk(ctx context.Context, c *Control, handler Handler, final func(error)
 }
 
 // take receives one request on the subscription's goroutine, which it blocks while
-// too many are running.
-func (d *desk) take(data []byte, respond func([]byte) error) {
+// too many are running. kind is what NATS has let pass ("": any); the message may not
+// say something else.
+func (d *desk) take(kind string, data []byte, respond func([]byte) error) {
 	msg, err := decodeMessage(data)
+	if err == nil && kind != "" && msg.Kind != kind {
+		err = fmt.Errorf("%w: a message of kind %q came as %q", weir.ErrInvalid, msg.Kind, kind)
+	}
 	if err != nil {
 		d.reply(respond, encodeAnswer(msg.ID, nil, err))
 		return

@@ -20,6 +20,8 @@ type ServerOptions struct {
 	Host string // "127.0.0.1"
 	Port int    // 0: any free one
 	Name string // "weir"
+	// Token is what every client has to show; "": anybody may connect.
+	Token string
 	// MaxPayload is the largest message it takes; 0: 8 MiB.
 	MaxPayload int
 	Log        *slog.Logger // nil: nothing is logged
@@ -62,7 +64,7 @@ func StartServer(ctx context.Context, opts ServerOptions) (*Server, error) {
 	}
 	ns, err := server.NewServer(&server.Options{
 		ServerName: opts.Name, Host: opts.Host, Port: port,
-		NoSigs: true, MaxPending: serverPending, MaxPayload: int32(cmp.Or(opts.MaxPayload, serverPayload)),
+		NoSigs: true, Authorization: opts.Token, MaxPending: serverPending, MaxPayload: int32(cmp.Or(opts.MaxPayload, serverPayload)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("embedded NATS server: %w", err)

@@ -7,16 +7,25 @@ import (
 	"weir"
 )
 
-// All subjects are made here.
+// All subjects are made here, and deploy/nats.conf allows them one by one.
 //
 //	weir.<cluster>.d.<job>.<attempt>.<to-task>.<from-task>   frames and probes; the edge is in the frame
 //	weir.<cluster>.k.<job>.<attempt>.<from-task>.<to-task>   acks of the channels of one sending task
-//	weir.<cluster>.w.<worker>.command · .ping                server → worker
+//	weir.<cluster>.w.<worker>.command.<kind> · .ping         server → worker; the kind read also worker → worker
+//	weir.<cluster>.w.<worker>.life.<incarnation>.<kind>      the same, for one life of the worker
+//	weir.<cluster>.s.<server>.…                              the same, server → server
 //	weir.<cluster>.s.report · .s.heartbeat                   worker → every server
+//	weir.<cluster>.i.w.<worker>.… · .i.s.…                   answers to a worker, to a server
 //
 // A task is <chain>_<subtask>. A receiver subscribes d…<to-task>.*, a sender
-// k…<from-task>.*.
+// k…<from-task>.*. A command's kind is in its subject, so that NATS decides who may
+// send which. An answer goes to the subject that the request named, which nobody need
+// be allowed to publish on but who was asked (allow_responses).
 type subjects struct{ prefix string }
+
+// serverPrefix begins the names under which servers take commands; no worker's name
+// begins so.
+const serverPrefix = "server-"
 
 // defaultCluster names a cluster whose Options name none.
 const defaultCluster = "default"
@@ -29,6 +38,14 @@ func newSubjects(cluster string) (subjects, error) {
 		return subjects{}, err
 	}
 	return subjects{prefix: "weir." + cluster + "."}, nil
+}
+
+// checkWorker refuses what is no name of a worker.
+func checkWorker(name weir.WorkerID) error {
+	if strings.HasPrefix(string(name), serverPrefix) || strings.Contains(string(name), "@") {
+		return fmt.Errorf("%w: worker %q: a name with '@', or that begins with %q, is no worker's", weir.ErrInvalid, name, serverPrefix)
+	}
+	return checkToken("worker", string(name))
 }
 
 // checkToken refuses a name that cannot be one token of a subject.
@@ -68,7 +85,34 @@ func (s subjects) acksOf(job weir.JobID, attempt weir.AttemptID, from weir.TaskI
 	return fmt.Sprintf("%sk.%s.%v.%s.", s.prefix, job, attempt, taskToken(from))
 }
 
-func (s subjects) command(w weir.WorkerID) string { return s.prefix + "w." + string(w) + ".command" }
-func (s subjects) ping(w weir.WorkerID) string    { return s.prefix + "w." + string(w) + ".ping" }
-func (s subjects) report() string                 { return s.prefix + "s.report" }
-func (s subjects) heartbeat() string              { return s.prefix + "s.heartbeat" }
+// place is where a worker, or a server, takes commands.
+func (s subjects) place(name weir.WorkerID) string {
+	if strings.HasPrefix(string(name), serverPrefix) {
+		return s.prefix + "s." + string(name)
+	}
+	return s.prefix + "w." + string(name)
+}
+
+// command is the subject of a command, of any kind for "*", to a worker or to one life
+// of it.
+func (s subjects) command(w weir.WorkerID, kind string) string {
+	if name, life, ok := strings.Cut(string(w), "@"); ok {
+		return s.place(weir.WorkerID(name)) + ".life." + life + "." + kind
+	}
+	return s.place(w) + ".command." + kind
+}
+
+// kindOf is the kind of a command, out of its subject.
+func kindOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
+
+func (s subjects) ping(w weir.WorkerID) string { return s.place(w) + ".ping" }
+func (s subjects) report() string              { return s.prefix + "s.report" }
+func (s subjects) heartbeat() string           { return s.prefix + "s.heartbeat" }
+
+// inbox is where answers arrive: below a worker's name, or at the servers'.
+func (s subjects) inbox(w weir.WorkerID) string {
+	if w == "" {
+		return s.prefix + "i.s"
+	}
+	return s.prefix + "i.w." + string(w)
+}

@@ -28,7 +28,7 @@ import (
 // serverConfig says what a server works with.
 type serverConfig struct {
 	metastore string
-	nats      string
+	nats      natsConfig
 	storage   string
 	cluster   string
 	migrate   bool // bring the metastore's schema up to date first
@@ -74,7 +74,7 @@ func newServer() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := require(needed{"--metastore", conf.metastore}, needed{"--nats", conf.nats}, needed{"--storage", conf.storage}); err != nil {
+			if err := require(needed{"--metastore", conf.metastore}, needed{"--nats", conf.nats.url}, needed{"--storage", conf.storage}); err != nil {
 				return err
 			}
 			conf.checkPath = lexically(files)
@@ -95,7 +95,7 @@ func newServer() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&conf.metastore, "metastore", "", "postgres://… or sqlite:PATH")
-	f.StringVar(&conf.nats, "nats", "", "nats://HOST:PORT, several with commas")
+	natsFlags(f, &conf.nats)
 	f.StringVar(&conf.storage, "storage", "", storageHelp)
 	f.StringVar(&conf.cluster, "cluster", "default", "sets clusters on one NATS apart")
 	f.StringVar(&listenOn, "listen", "127.0.0.1:7420", "where the API and the dashboard listen")
@@ -184,10 +184,10 @@ func openServer(ctx context.Context, conf serverConfig, log *slog.Logger) (*cont
 		}
 	}
 	host, _ := os.Hostname()
-	s.control, err = transport.OpenControl(ctx, transport.Options{URL: conf.nats, Name: "weir-server@" + host, Cluster: conf.cluster, Log: log})
+	s.control, err = transport.OpenControl(ctx, conf.nats.options(transport.Options{Name: "weir-server@" + host, Cluster: conf.cluster, Log: log}))
 	if err != nil {
 		s.close()
-		return nil, err
+		return nil, natsUsage(err)
 	}
 	s.service = job.New(job.Deps{Store: s.store, Checkpoints: s.store, Blobs: blobs, Control: s.control, Reports: s.control, Logger: log}, job.Options{Alone: conf.alone, History: conf.history})
 	s.http = server.New(

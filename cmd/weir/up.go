@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -131,13 +134,15 @@ func up(ctx context.Context, o upOptions, stdout, stderr io.Writer, ready func(u
 		return err
 	}
 	defer listener.Close()
-	nats, err := transport.StartServer(ctx, transport.ServerOptions{Log: log})
+	// Every user of this machine reaches the port: only who has the token gets in.
+	token := rand.Text()
+	nats, err := transport.StartServer(ctx, transport.ServerOptions{Token: token, Log: log})
 	if err != nil {
 		return err
 	}
 	defer nats.Stop()
 
-	conf := o.server(nats.URL())
+	conf := o.server(natsConfig{url: nats.URL(), security: transport.Security{Token: token}})
 	s, err := openServer(ctx, conf, log)
 	if err != nil {
 		return err
@@ -169,7 +174,7 @@ func up(ctx context.Context, o upOptions, stdout, stderr io.Writer, ready func(u
 
 // server is the configuration of the server, all of it in the data folder, unless objects
 // are to be elsewhere.
-func (o upOptions) server(nats string) serverConfig {
+func (o upOptions) server(nats natsConfig) serverConfig {
 	return serverConfig{
 		metastore: "sqlite:" + filepath.Join(o.data, "weir.db"),
 		nats:      nats,
@@ -269,7 +274,7 @@ func (c *child) run(ctx context.Context) error {
 // process dies, however it does, the pipe closes and the child ends too.
 func (c *child) once(ctx context.Context, self string) error {
 	args := []string{
-		"worker", "--id", string(c.id), "--nats", c.conf.nats, "--storage", c.conf.storage,
+		"worker", "--id", string(c.id), "--nats", c.conf.nats.url, "--storage", c.conf.storage,
 		"--slots", strconv.Itoa(c.up.slots), "--data", filepath.Join(c.up.data, string(c.id)),
 		"--log-level", c.up.logLevel, "--exit-with-stdin",
 	}
@@ -278,6 +283,7 @@ func (c *child) once(ctx context.Context, self string) error {
 	}
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Stderr = c.stderr
+	cmd.Env = childEnv(os.Environ(), c.conf.nats.security.Token)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = childGrace
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is ours to handle, in order
@@ -287,6 +293,13 @@ func (c *child) once(ctx context.Context, self string) error {
 	}
 	defer pipe.Close()
 	return cmd.Run()
+}
+
+// childEnv is the environment of a worker of ours: the token of the NATS server within
+// this process, and nothing that is meant for another one.
+func childEnv(env []string, token string) []string {
+	env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "WEIR_NATS") || strings.HasPrefix(v, "WEIR_CLUSTER=") })
+	return append(env, "WEIR_NATS_TOKEN="+token)
 }
 
 // alone is a server that weir run started for itself.

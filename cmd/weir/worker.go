@@ -24,7 +24,7 @@ import (
 // workerConfig are the flags of weir worker.
 type workerConfig struct {
 	id            string
-	nats          string
+	nats          natsConfig
 	storage       string
 	cluster       string
 	data          string
@@ -52,7 +52,7 @@ func newWorker() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&conf.id, "id", "", "the worker's name, the same over restarts (default: made from the host's name)")
-	f.StringVar(&conf.nats, "nats", "", "nats://HOST:PORT, several with commas")
+	natsFlags(f, &conf.nats)
 	f.StringVar(&conf.storage, "storage", "", storageHelp)
 	f.StringVar(&conf.cluster, "cluster", "default", "sets clusters on one NATS apart")
 	f.StringVar(&conf.data, "data", "weir-worker", "the worker's own folder")
@@ -68,7 +68,7 @@ func newWorker() *cobra.Command {
 var notInID = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 func (conf workerConfig) run(ctx context.Context, stdin io.Reader, log *slog.Logger) error {
-	if err := require(needed{"--nats", conf.nats}, needed{"--storage", conf.storage}); err != nil {
+	if err := require(needed{"--nats", conf.nats.url}, needed{"--storage", conf.storage}); err != nil {
 		return err
 	}
 	if conf.slots < 1 {
@@ -91,10 +91,10 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, log *slog.Log
 	if err != nil {
 		return err
 	}
-	opts := transport.Options{URL: conf.nats, Name: "weir-worker-" + conf.id, Cluster: conf.cluster, Log: log}
+	opts := conf.nats.options(transport.Options{Name: "weir-worker-" + conf.id, Cluster: conf.cluster, Worker: weir.WorkerID(conf.id), Log: log})
 	control, err := transport.OpenControl(ctx, opts)
 	if err != nil {
-		return err
+		return natsUsage(err)
 	}
 	defer control.Close()
 	network, err := transport.OpenNetwork(ctx, opts)
