@@ -2,7 +2,7 @@ package weir
 
 import "errors"
 
-// The four sentinel errors. Packages wrap them with what happened and where;
+// The five sentinel errors. Packages wrap them with what happened and where;
 // callers ask with errors.Is.
 var (
 	// ErrInvalid: the user's input is wrong; trying again does not help.
@@ -14,4 +14,7 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrStale: a newer owner of the job exists; stop quietly.
 	ErrStale = errors.New("stale: a newer owner exists")
+	// ErrBroken: a channel lost its peer, or what its peer knew; only another
+	// attempt, from a checkpoint, goes on.
+	ErrBroken = errors.New("broken channel")
 )

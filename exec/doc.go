@@ -82,7 +82,8 @@
 //
 // # Failures
 //
-// An error or panic in the loop ends the task with a TaskError. A fault of the input
+// An error or panic in the loop ends the task with a TaskError; its reason is `channel`
+// where a channel broke (weir.ErrBroken). A fault of the input
 // (RowError, ValueError) is not worth a restart; all else is. Where on_row_error is skip
 // or keep, a RowError ends nothing: its row goes over the chain's Rejects edge to the
 // rejects operator (reject.go). A ValueError is no single row's fault and still fails the

@@ -8,14 +8,15 @@ import (
 )
 
 // An Inbound is the receiving end of a channel. Poll never blocks: it returns the
-// next frame, or false when none is there. It is called by the task's goroutine
-// only; whoever makes a frame available wakes the task (Network.Inbound).
+// next frame, or false when none is there. An error, which wraps weir.ErrBroken, means
+// that no frame will come any more. It is called by the task's goroutine only; whoever
+// makes a frame available, or breaks the channel, wakes the task (Network.Inbound).
 type Inbound interface {
-	Poll() (weir.Frame, bool)
+	Poll() (weir.Frame, bool, error)
 }
 
 // An Outbound is the sending end of a channel. Send blocks while the channel is
-// full, takes ownership of the frame's payload, and keeps the order of its calls. Idle
+// full, fails with weir.ErrBroken once the channel is, takes ownership of the frame's payload, and keeps the order of its calls. Idle
 // reports whether the receiving task has taken all that was sent; it never blocks.
 // Close releases the end; what was sent is still delivered.
 type Outbound interface {

@@ -12,7 +12,8 @@ import (
 const (
 	ReasonRow      = "row_error" // a fault of the input: a restart does not help
 	ReasonPanic    = "panic"     // a broken invariant; the log has the stack
-	ReasonOperator = "operator"  // an operator, connector or channel failed
+	ReasonOperator = "operator"  // an operator or connector failed
+	ReasonChannel  = "channel"   // a channel broke: its peer is gone, or was opened anew
 	ReasonRestore  = "restore"   // a snapshot could not be loaded
 	ReasonCommit   = "commit"    // a sink could not make its segments visible
 	ReasonUpload   = "upload"    // a snapshot could not be stored
@@ -72,7 +73,7 @@ func (e *reasonError) Unwrap() error { return e.err }
 // programs.
 func Message(err error) string {
 	text := err.Error()
-	for _, s := range []error{weir.ErrInvalid, weir.ErrNotFound} {
+	for _, s := range []error{weir.ErrInvalid, weir.ErrNotFound, weir.ErrBroken} {
 		text = strings.TrimPrefix(strings.ReplaceAll(text, ": "+s.Error()+": ", ": "), s.Error()+": ")
 	}
 	return text
@@ -97,6 +98,9 @@ func (t *Task) taskError(err error) *TaskError {
 	var reason *reasonError
 	if errors.As(err, &reason) {
 		f.Reason = reason.reason
+	}
+	if errors.Is(err, weir.ErrBroken) {
+		f.Reason = ReasonChannel
 	}
 	if isRowError(err) {
 		f.Reason = ReasonRow

@@ -44,8 +44,8 @@ func newGate(inputs []input, mode checkpoint.Mode) *gate {
 }
 
 // poll returns the next frame of a channel that is open and not held, and the
-// channel's index; false when there is none.
-func (g *gate) poll() (weir.Frame, int, bool) {
+// channel's index; false when there is none. A broken channel is an error.
+func (g *gate) poll() (weir.Frame, int, bool, error) {
 	for range g.inputs {
 		i := g.next
 		if g.next++; g.next == len(g.inputs) {
@@ -54,11 +54,11 @@ func (g *gate) poll() (weir.Frame, int, bool) {
 		if g.inputs[i].closed || g.align.Held(i) {
 			continue
 		}
-		if f, ok := g.inputs[i].ch.Poll(); ok {
-			return f, i, true
+		if f, ok, err := g.inputs[i].ch.Poll(); ok || err != nil {
+			return f, i, ok, err
 		}
 	}
-	return weir.Frame{}, 0, false
+	return weir.Frame{}, 0, false, nil
 }
 
 // barrier takes in the barrier of id on channel ch; true: snapshot now.

@@ -16,13 +16,13 @@ import (
 // script is an inbound channel that holds what a test pushed.
 type script struct{ frames []weir.Frame }
 
-func (s *script) Poll() (weir.Frame, bool) {
+func (s *script) Poll() (weir.Frame, bool, error) {
 	if len(s.frames) == 0 {
-		return weir.Frame{}, false
+		return weir.Frame{}, false, nil
 	}
 	f := s.frames[0]
 	s.frames = s.frames[1:]
-	return f, true
+	return f, true, nil
 }
 
 // TestGate runs the scripts of testdata/gate: channels filled by hand, and polls.
@@ -61,7 +61,14 @@ func TestGate(t *testing.T) {
 				return ""
 			case "poll":
 				var s strings.Builder
-				for f, ch, ok := g.poll(); ok; f, ch, ok = g.poll() {
+				for {
+					f, ch, ok, err := g.poll()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !ok {
+						break
+					}
 					s.WriteString(takeFrame(g, f, ch))
 				}
 				return s.String() + fmt.Sprintf("nothing; open=%d going=%d\n", g.open, g.going)

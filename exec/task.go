@@ -183,7 +183,10 @@ func (t *Task) runGate(ctx context.Context) error {
 		if done, err := t.control(ctx); done || err != nil {
 			return err
 		}
-		f, ch, ok := t.gate.poll()
+		f, ch, ok, err := t.gate.poll()
+		if err != nil {
+			return err
+		}
 		if !ok {
 			if err := t.idle(ctx, time.Time{}); err != nil {
 				return err

@@ -20,6 +20,7 @@ type localChannel struct {
 	mu struct {
 		sync.Mutex
 		window   window
+		meter    meter // what the task took
 		queue    frameQueue
 		held     int // weight of queue
 		wakeC    chan<- struct{}
@@ -118,20 +119,22 @@ func (c *localChannel) Close() error {
 }
 
 // Poll implements Inbound.
-func (c *localChannel) Poll() (weir.Frame, bool) {
+func (c *localChannel) Poll() (weir.Frame, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q, ok := c.mu.queue.pop()
 	if !ok {
-		return weir.Frame{}, false
+		return weir.Frame{}, false, nil
 	}
+	now := time.Now()
 	c.mu.held -= q.weight
-	c.mu.window.consume(time.Now(), q.weight, c.mu.held == 0)
+	c.mu.meter.add(now, q.weight)
+	c.mu.window.consume(now, q.weight, c.mu.held == 0)
 	if c.mu.waiting && c.mu.held <= c.mu.window.size/2 {
 		c.mu.waiting = false
 		wake(c.roomC)
 	}
-	return q.frame, true
+	return q.frame, true, nil
 }
 
 // release drops what is queued; Send fails and Poll finds nothing from now on.

@@ -100,8 +100,8 @@ func stream(t *testing.T, b broken, frames, size int, fault func(n int)) {
 		l.Send(t, transporttest.Records(n, size, false))
 	}
 	<-doneC
-	if _, more := l.In.Poll(); more {
-		t.Error("one frame too many")
+	if _, more, err := l.In.Poll(); more || err != nil {
+		t.Errorf("one frame too many: %v", err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // An Outbound is the sending end of a channel, for one task. Send blocks while the
 // channel has no credit; frames arrive in the order of the calls. It copies
 // f.Bytes, while f.Batch passes to the receiver. It fails with weir.ErrStale once the
-// attempt is released, with weir.ErrInvalid if the frame cannot travel, and with the
+// attempt is released, with weir.ErrBroken once the channel is broken, with weir.ErrInvalid if the frame cannot travel, and with the
 // error of ctx. Idle reports whether the peer's task has taken all that was sent: it waits
 // for more. Close says that no Send follows; what was sent still arrives.
 type Outbound interface {
@@ -24,10 +24,11 @@ type Outbound interface {
 }
 
 // An Inbound is the receiving end of a channel, for one task. Poll takes the next
-// frame, if there is one, and so grants the sender new credit; it never blocks.
+// frame, if there is one, and so grants the sender new credit; it never blocks. It
+// fails with weir.ErrBroken once the channel is broken: no frame will come any more.
 // f.Bytes belongs to the caller and may share memory with other frames' bytes.
 type Inbound interface {
-	Poll() (weir.Frame, bool)
+	Poll() (weir.Frame, bool, error)
 }
 
 // A Network holds the channels of all attempts that have tasks in this process, over

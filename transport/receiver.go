@@ -32,6 +32,11 @@ func NewReceiver(addr Address, lim Limits) *Receiver {
 	return &Receiver{lim: lim, addr: addr, window: newWindow(lim)}
 }
 
+// Bytes gives the weights of what waits for the task and of what the sender may send.
+func (r *Receiver) Bytes() (queued, credit int64) {
+	return int64(r.received - r.consumed), int64(r.limit - min(r.received, r.limit))
+}
+
 // Deadline is when EvTick is due; zero means never.
 func (r *Receiver) Deadline() time.Time { return r.ackAt }
 

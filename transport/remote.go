@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"weir"
@@ -22,8 +21,10 @@ type remoteOut struct {
 	mu struct {
 		sync.Mutex
 		machine *Sender
+		meter   meter // what the task sent
 		flips   int64 // of the link, as the machine knows it
 		scratch []byte
+		resent  uint64
 		closed  bool
 		gone    bool
 	}
@@ -94,7 +95,9 @@ func (o *remoteOut) trySend(f *weir.Frame) (bool, error) {
 	wire.b = appendFrame(wire.b[:0], &wireFrame{
 		addr: o.addr, kind: f.Kind, seq: o.mu.machine.NextSeq(), value: f.Value, payload: f.Bytes,
 	})
-	o.step(time.Now(), Event{Kind: EvSend, Weight: weight, Wire: wire})
+	now := time.Now()
+	o.mu.meter.add(now, weight)
+	o.step(now, Event{Kind: EvSend, Weight: weight, Wire: wire})
 	o.net.stats.sent.Add(1)
 	return true, nil
 }
@@ -177,6 +180,7 @@ const pooledMost = 512 << 10
 func (o *remoteOut) transmit(act Action) {
 	if act.Again {
 		o.net.stats.resent.Add(act.Last - act.Seq + 1)
+		o.mu.resent += act.Last - act.Seq + 1
 	}
 	if act.Seq == act.Last {
 		o.net.publish(o.subject, o.mu.machine.Wire(act.Seq).b)
@@ -208,6 +212,7 @@ type remoteIn struct {
 		sync.Mutex
 		machine *Receiver
 		queue   frameQueue
+		meter   meter // what the task took
 		flips   int64 // of the link, as the machine knows it
 		share   int
 		scratch []byte
@@ -226,15 +231,17 @@ func (a *attempt) newRemoteIn(ch weir.ChannelID, wakeC chan<- struct{}) (*remote
 }
 
 // Poll implements Inbound.
-func (in *remoteIn) Poll() (weir.Frame, bool) {
+func (in *remoteIn) Poll() (weir.Frame, bool, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	q, ok := in.mu.queue.pop()
 	if !ok {
-		return weir.Frame{}, false
+		return weir.Frame{}, false, nil
 	}
-	in.step(time.Now(), Event{Kind: EvConsume, Weight: q.weight}, nil)
-	return q.frame, true
+	now := time.Now()
+	in.mu.meter.add(now, q.weight)
+	in.step(now, Event{Kind: EvConsume, Weight: q.weight}, nil)
+	return q.frame, true, nil
 }
 
 // handle takes a frame or a probe from the subscription's goroutine.
@@ -315,42 +322,5 @@ func (n *Network) damaged(subject string, err error) {
 func (n *Network) publish(subject string, data []byte) {
 	if err := n.link.publish(subject, data); err != nil {
 		n.stats.lost.Add(1)
-	}
-}
-
-// Stats are totals since the network was opened, for people and tests.
-type Stats struct {
-	Sent, Received   uint64 // frames, each once
-	Resent           uint64 // frames sent again
-	Repeats, Gaps    uint64 // frames dropped: delivered before; one before was missing
-	Foreign, Damaged uint64 // frames of other attempts; messages that cannot be read
-	Beyond           uint64 // frames dropped for want of credit
-	Lost             uint64 // messages refused by a connection that was away
-}
-
-type counters struct {
-	sent, received, resent, repeats, gaps, foreign, damaged, beyond, lost atomic.Uint64
-}
-
-func (c *counters) dropped(r DropReason) {
-	switch r {
-	case DropRepeat:
-		c.repeats.Add(1)
-	case DropGap:
-		c.gaps.Add(1)
-	case DropForeign:
-		c.foreign.Add(1)
-	case DropCredit:
-		c.beyond.Add(1)
-	}
-}
-
-// Stats returns the totals so far.
-func (n *Network) Stats() Stats {
-	c := &n.stats
-	return Stats{
-		Sent: c.sent.Load(), Received: c.received.Load(), Resent: c.resent.Load(),
-		Repeats: c.repeats.Load(), Gaps: c.gaps.Load(), Foreign: c.foreign.Load(),
-		Damaged: c.damaged.Load(), Beyond: c.beyond.Load(), Lost: c.lost.Load(),
 	}
 }

@@ -66,6 +66,18 @@ func (s *Sender) Drained() bool { return s.acked == s.last }
 // Idle reports whether the peer is there and its task has taken every frame sent.
 func (s *Sender) Idle() bool { return s.limit > 0 && s.sent == s.consumed }
 
+// Bytes gives the weights of what waits to be transmitted, of what is not acknowledged
+// and of what may be sent now.
+func (s *Sender) Bytes() (queued, unacked, credit int64) {
+	for i, it := range s.kept[s.head:] {
+		unacked += int64(it.weight)
+		if s.acked+uint64(i)+1 >= s.next {
+			queued += int64(it.weight)
+		}
+	}
+	return queued, unacked, int64(s.limit - min(s.sent, s.limit))
+}
+
 // Deadline is when EvTick is due; zero means never.
 func (s *Sender) Deadline() time.Time { return s.probeAt }
 

@@ -60,12 +60,12 @@ type channel struct {
 }
 
 // Poll implements exec.Inbound.
-func (c *channel) Poll() (weir.Frame, bool) {
+func (c *channel) Poll() (weir.Frame, bool, error) {
 	select {
 	case f := <-c.framesC:
-		return f, true
+		return f, true, nil
 	default:
-		return weir.Frame{}, false
+		return weir.Frame{}, false, nil
 	}
 }
 

@@ -124,7 +124,11 @@ func (l *Line) Next(t testing.TB) weir.Frame {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	for {
-		if f, ok := l.In.Poll(); ok {
+		f, ok, err := l.In.Poll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
 			return f
 		}
 		select {
@@ -190,8 +194,8 @@ func testOrder(t *testing.T, s Setup) {
 			t.Fatalf("frame %d: got %v %d, want %v %d", i, got.Kind, got.Value, want.Kind, want.Value)
 		}
 	}
-	if f, more := l.In.Poll(); more {
-		t.Fatalf("one frame too many: %v", f.Kind)
+	if f, more, err := l.In.Poll(); more || err != nil {
+		t.Fatalf("one frame too many: %v, %v", f.Kind, err)
 	}
 }
 
@@ -289,8 +293,8 @@ func testRelease(t *testing.T, s Setup) {
 	if err := l.Out.Send(context.Background(), Records(0, 1, s.Local)); !errors.Is(err, weir.ErrStale) {
 		t.Fatalf("later Send: %v", err)
 	}
-	if _, more := l.In.Poll(); more {
-		t.Fatal("a frame of a released attempt")
+	if _, more, err := l.In.Poll(); more || err != nil {
+		t.Fatal(err, "a frame of a released attempt")
 	}
 	if _, err := from.Outbound(l.Job, l.Attempt, Channel(), s.Local); !errors.Is(err, weir.ErrStale) {
 		t.Fatalf("opened again: %v", err)
@@ -405,7 +409,10 @@ func ReadAll(t testing.TB, ins []transport.Inbound, wakeC <-chan struct{}, frame
 	for left := frames * len(ins); left > 0; {
 		idle := true
 		for i, in := range ins {
-			f, ok := in.Poll()
+			f, ok, err := in.Poll()
+			if err != nil {
+				t.Fatal(err)
+			}
 			if !ok {
 				continue
 			}

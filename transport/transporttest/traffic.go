@@ -92,17 +92,19 @@ func (tr *Traffic) Receive(ctx context.Context, in transport.Inbound, wakeC <-ch
 			return fmt.Errorf("frame %d of %d: %w", n, tr.Frames, err)
 		}
 	}
-	if f, ok := in.Poll(); ok {
+	f, ok, err := in.Poll()
+	if ok {
 		return fmt.Errorf("%v %d after the last frame", f.Kind, f.Value)
 	}
-	return nil
+	return err
 }
 
 // Await waits for the next frame of an input.
 func Await(ctx context.Context, in transport.Inbound, wakeC <-chan struct{}) (weir.Frame, error) {
 	for {
-		if f, ok := in.Poll(); ok {
-			return f, nil
+		f, ok, err := in.Poll()
+		if ok || err != nil {
+			return f, err
 		}
 		select {
 		case <-wakeC:
