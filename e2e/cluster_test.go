@@ -20,8 +20,6 @@ import (
 	"weir/transport"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Main(m)) }
-
 // A cluster is what an operator would run: PostgreSQL and NATS from elsewhere, weir
 // servers and workers as processes.
 type cluster struct {

@@ -38,6 +38,7 @@ type doomed struct {
 	t                             *testing.T
 	dir, nats, metastore, storage string
 	listen                        map[string]string // a server's address
+	hosts                         *hosts            // each process is on the one of its name; nil: all on this machine
 	processes                     map[string]*process
 	rows, perSecond, keys         int // of each job
 }
@@ -49,7 +50,13 @@ func startDoomed(t *testing.T, s setting, gateway *s3test.Server) *doomed {
 		t.Fatal(err)
 	}
 	t.Cleanup(ns.Stop)
-	d := &doomed{t: t, dir: t.TempDir(), nats: ns.URL(), listen: map[string]string{}, processes: map[string]*process{}, rows: 3000, perSecond: 3000, keys: 1000}
+	return newDoomed(t, s, gateway, ns.URL())
+}
+
+// newDoomed is a cluster of which nothing runs yet, on a NATS of the caller's.
+func newDoomed(t *testing.T, s setting, gateway *s3test.Server, nats string) *doomed {
+	t.Helper()
+	d := &doomed{t: t, dir: t.TempDir(), nats: nats, listen: map[string]string{}, processes: map[string]*process{}, rows: 3000, perSecond: 3000, keys: 1000}
 	d.metastore = "sqlite:" + filepath.Join(d.dir, "weir.db")
 	if s.metastore == "postgres" {
 		d.metastore = postgrestest.Database(t)
@@ -70,16 +77,32 @@ func (d *doomed) begin(name, plan string) {
 	d.t.Helper()
 	var args []string
 	if strings.HasPrefix(name, "server") {
-		if d.listen[name] == "" {
-			d.listen[name] = freeAddress(d.t)
-		}
-		args = []string{"server", "--metastore", d.metastore, "--listen", d.listen[name]}
+		args = []string{"server", "--metastore", d.metastore, "--listen", d.address(name)}
 	} else {
 		args = []string{"worker", "--id", name, "--slots", "1", "--data", filepath.Join(d.dir, name)}
 	}
 	cmd := exec.Command(built(d.t, "weir-killpoints", "make killpoints"), append(args, "--nats", d.nats, "--storage", d.storage, "--files", d.dir)...)
 	cmd.Env = append(os.Environ(), "WEIR_KILL="+plan)
+	if d.hosts != nil {
+		cmd = within(d.hosts.inner[name], cmd)
+	}
 	d.processes[name] = startCommand(d.t, name, d.dir, cmd)
+}
+
+// address is where a server listens; the test finds it at listen.
+func (d *doomed) address(server string) string {
+	const inside = "127.0.0.1:7420"
+	switch {
+	case d.listen[server] != "":
+	case d.hosts != nil:
+		d.listen[server] = d.hosts.outside(server, inside)
+	default:
+		d.listen[server] = freeAddress(d.t)
+	}
+	if d.hosts != nil {
+		return inside
+	}
+	return d.listen[server]
 }
 
 func (d *doomed) api(t *testing.T, server string) api { return api{t, "http://" + d.listen[server]} }

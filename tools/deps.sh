@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Installs from Debian's packages what the tests need and this machine lacks: a
-# PostgreSQL server and Chromium; or, given names, the packages of those commands.
+# PostgreSQL server, Chromium, and ip and nft for networks; or, given names, the
+# packages of those commands.
 # Does nothing, and needs no root, when all are here.
 set -euo pipefail
 missing=()
 if [ $# -eq 0 ]; then
   ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
+  command -v ip >/dev/null 2>&1 || missing+=(iproute2)
+  command -v nft >/dev/null 2>&1 || missing+=(nftables)
   set -- chromium
 fi
 for name in "$@"; do

@@ -78,6 +78,7 @@ type registry struct {
 	workers map[weir.WorkerID]*workerState
 	upSince time.Time // our own connection, and the set of NATS servers, have been as they are since; zero: it is down
 	stable  time.Time // upSince by the connection's word
+	heardAt time.Time // when anything was heard of any worker
 }
 
 type workerState struct {
@@ -133,6 +134,7 @@ func (r *registry) heard(now time.Time, beat deploy.Heartbeat) (joined bool, dea
 		w.lost, w.lostAt, joined = workerLeaving, now, false
 	}
 	joined = joined || w.beat.Slots < beat.Slots
+	r.hears(now)
 	w.beat, w.at, w.absent = beat, now, time.Time{}
 	if w.history = append(w.history, beatAt{now, beat}); len(w.history) > beatsKept {
 		w.history = w.history[1:]
@@ -192,6 +194,7 @@ func (r *registry) ponged(now time.Time, id weir.WorkerID, result pingResult, in
 	case result == pingAnswered && incarnation != w.beat.Incarnation:
 		return r.lose(now, id, workerAgain)
 	case result == pingAnswered:
+		r.hears(now)
 		w.at, w.absent = now, time.Time{}
 	case result == pingSilence:
 		w.absent = time.Time{}
@@ -209,6 +212,16 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// hears notes that somebody is heard. Where nobody was for longer than anybody is ever
+// quiet, it was we who were cut off, though our connection does not know it yet: the
+// others get as long as after a new one to be heard again.
+func (r *registry) hears(now time.Time) {
+	if !r.upSince.IsZero() && now.Sub(r.heardAt) > settleWithin {
+		r.upSince = now
+	}
+	r.heardAt = now
 }
 
 // pingEvery is the time between two pings to a worker: the fewer workers there are, the
@@ -253,9 +266,11 @@ func (r *registry) tick(now, stable time.Time) (ping []weir.WorkerID, dead []dea
 	return ping, dead
 }
 
+// hearsOthers reports whether another worker is heard just now. One that has been quiet
+// for as long as the one in question, but for a moment, says only that we hear nobody.
 func (r *registry) hearsOthers(now time.Time, but weir.WorkerID) bool {
 	for id, w := range r.workers {
-		if id != but && w.lost == "" && now.Sub(w.at) < silentFor {
+		if id != but && w.lost == "" && now.Sub(w.at) <= settleWithin {
 			return true
 		}
 	}
