@@ -88,7 +88,7 @@ var goroutines = map[string]string{
 	"server/job/driver.go":    "a job's loop beside the actions that wait for others",
 	"server/job/run.go":       "the lease, what workers say, one goroutine per job",
 	"server/server.go":        "the HTTP listener and its shutdown",
-	"transport/serve.go":      "served requests, one each",
+	"transport/desk.go":       "served requests, one each",
 }
 
 type pkg struct {

@@ -387,11 +387,11 @@ func TestTooLarge(t *testing.T) {
 	serve(t, control(t, url), "inc", func(context.Context, string, []byte) ([]byte, error) { return big, nil })
 	c := control(t, url)
 	_, err := c.Request(bounded(t), testWorker, "deploy", big)
-	if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), "larger than the NATS server takes") {
+	if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), "no object storage to leave it in") {
 		t.Errorf("request: %v", err)
 	}
 	_, err = c.Request(bounded(t), testWorker, "read", nil)
-	if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), "an answer of") {
+	if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), "no object storage to leave it in") {
 		t.Errorf("answer: %v", err)
 	}
 	_, err = c.Request(bounded(t), testWorker, "read", []byte("no JSON"))

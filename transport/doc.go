@@ -46,19 +46,27 @@
 //	   and in the frame, and both are checked.
 //	T7 While one's own connection is down no timer runs; what is due when it is back
 //	   is sent at once.
-//	T8 A command runs once per id in one incarnation of its worker; a repeated
-//	   request joins the running one or gets the same answer. What is addressed to
-//	   one life of a worker reaches no other process of its name.
+//	T8 A command runs once per key (job, attempt, kind, id) in one incarnation of its
+//	   worker, whichever servers send it: a repetition joins the running one, or gets
+//	   the answer of one that was done. A refusal is not kept. What has no key runs once
+//	   per message. What is addressed to one life of a worker reaches no other process
+//	   of its name.
 //	T9 A report returns only with an answer of a server, or with the end of its
-//	   context: it is never lost silently.
+//	   context: it is never lost silently. A heartbeat of any size is sent.
+//	T10 What nobody waits for any more is not begun. A message says how long its sender
+//	   still waits, counted from its arrival; no clock is compared with another's. A
+//	   read's context ends then; what has a key is not left half done.
+//	T11 A body that NATS does not take lies in an object: its length and SHA-256 are in
+//	   the message and are checked, its key is below the cluster's own prefix or it is
+//	   neither read nor deleted, and the asker deletes it when it waits no more.
 //
 // # Goroutines
 //
 // Network.Run owns one: timers, and the messages that collect small frames. Acks,
 // frames and probes are handled on the goroutines of nats.go, one per subscription,
 // and Send and Poll on their caller's; a mutex per channel keeps them apart.
-// Control.Serve and Control.ServeReports run each request in a goroutine of a
-// bounded group and return when all have ended. OpenNetwork and OpenControl start
+// Control.Serve and Control.ServeReports run each request in a goroutine, of which a
+// bounded number works and a bounded number waits, and return when all have ended. OpenNetwork and OpenControl start
 // the goroutines of nats.go; Run and Close end them.
 //
 // # Failures
@@ -69,6 +77,12 @@
 // released (weir.ErrStale). Ping tells absence (weir.ErrNotFound: no responders)
 // from silence (context.DeadlineExceeded) and from one's own broken connection
 // (weir.ErrConflict).
+//
+// A try that the end of a connection cuts off is repeated once it is back. Where nobody
+// listens, tries come ever more rarely, up to 400 ms apart, each by chance a little
+// sooner. Storage that does not take or give a body, or gives another one, is an error
+// of the Request (weir.ErrConflict: try again) and is tried again by Publish, which
+// writes the object anew with each try. What a crash leaves, a check of storage finds.
 //
 // # Testing
 //

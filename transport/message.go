@@ -16,13 +16,33 @@ type message struct {
 	Version int             `json:"v"`
 	ID      string          `json:"id,omitempty"` // the same in every repetition
 	Kind    string          `json:"kind"`
+	Key     *messageKey     `json:"key,omitempty"`     // of a command; nil: it asks anew
+	WaitMS  int64           `json:"wait_ms,omitempty"` // from its arrival on its sender waits so long; 0: for ever
+	Object  *object         `json:"object,omitempty"`  // in the place of Body
+	Part    *part           `json:"part,omitempty"`    // of a heartbeat, in the place of Body
 	Body    json.RawMessage `json:"body,omitempty"`
 }
 
-// An answer is what comes back. Exactly one of Body and Error counts.
+// A messageKey is a weir.CommandKey; the kind is the message's.
+type messageKey struct {
+	Job     weir.JobID     `json:"job"`
+	Attempt weir.AttemptID `json:"attempt"`
+	ID      string         `json:"id,omitempty"`
+}
+
+// name is what a message is known by on its way: its key, or itself.
+func (m message) name() string {
+	if m.Key == nil {
+		return m.ID
+	}
+	return fmt.Sprintf("%s %v %s %s", m.Key.Job, m.Key.Attempt, m.Kind, m.Key.ID)
+}
+
+// An answer is what comes back. Exactly one of Body, Object and Error counts.
 type answer struct {
 	Version int             `json:"v"`
 	ID      string          `json:"id"`
+	Object  *object         `json:"object,omitempty"`
 	Body    json.RawMessage `json:"body,omitempty"`
 	Error   *answerError    `json:"error,omitempty"`
 }
@@ -81,9 +101,12 @@ func checkVersion(v int) error {
 	return nil
 }
 
-// encodeAnswer answers message id with a handler's result.
-func encodeAnswer(id string, body []byte, err error) []byte {
+// newAnswer answers message id with a handler's result.
+func newAnswer(id string, body []byte, err error) answer {
 	a := answer{Version: messageVersion, ID: id, Body: body}
+	if err == nil && len(body) > 0 && !json.Valid(body) {
+		err = fmt.Errorf("%w: the answer is not JSON", weir.ErrInvalid)
+	}
 	if err != nil {
 		a.Body, a.Error = nil, &answerError{Message: err.Error()}
 		for _, s := range sentinels() {
@@ -93,29 +116,31 @@ func encodeAnswer(id string, body []byte, err error) []byte {
 			}
 		}
 	}
-	b, jsonErr := json.Marshal(a)
-	if jsonErr != nil {
-		return encodeAnswer(id, nil, fmt.Errorf("answer is not JSON: %w", jsonErr))
+	return a
+}
+
+// encode gives the bytes of an answer, whose body is JSON.
+func (a answer) encode() []byte {
+	b, err := json.Marshal(a)
+	if err != nil {
+		panic(fmt.Sprintf("transport: encode answer: %v", err))
 	}
 	return b
 }
 
-// decodeAnswer returns the handler's result, its error as a *RemoteError.
-func decodeAnswer(b []byte, id string) ([]byte, error) {
+// decodeAnswer reads the answer to message id.
+func decodeAnswer(b []byte, id string) (answer, error) {
 	var a answer
 	if err := json.Unmarshal(b, &a); err != nil {
-		return nil, fmt.Errorf("answer is not JSON: %w", err)
+		return a, fmt.Errorf("answer is not JSON: %w", err)
 	}
 	if err := checkVersion(a.Version); err != nil {
-		return nil, err
+		return a, err
 	}
 	if a.ID != id {
-		return nil, fmt.Errorf("answer to message %q, asked %q", a.ID, id)
+		return a, fmt.Errorf("answer to message %q, asked %q", a.ID, id)
 	}
-	if a.Error != nil {
-		return nil, a.Error.restore()
-	}
-	return a.Body, nil
+	return a, nil
 }
 
 func (e *answerError) restore() error {

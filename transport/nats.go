@@ -45,6 +45,7 @@ type Options struct {
 	Log      *slog.Logger // nil: nothing is logged
 	Limits   Limits       // of channels
 	Budget   int          // bytes in flight to this connection over all channels; 32 MiB
+	Objects  Objects      // for control messages that NATS does not take; nil: they are refused
 }
 
 func (o Options) withDefaults() Options {
@@ -67,6 +68,7 @@ type link struct {
 	servers atomic.Pointer[string] // as last looked at: nats.go tells of those that join only
 	flips   atomic.Int64           // times the connection was lost or came back
 	alertC  chan struct{}          // capacity 1: it was lost or came back
+	asking  asking
 	say     *complaints
 	// shunned says that the last try was refused for want of credentials.
 	shunned atomic.Bool
@@ -196,6 +198,7 @@ func (l *link) settle() {
 func (l *link) flip() {
 	l.settle()
 	l.flips.Add(1)
+	l.asking.interrupt()
 	wake(l.alertC)
 }
 

@@ -5,33 +5,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
 
 	"github.com/nats-io/nats.go"
 
 	"weir"
 )
 
-const (
-	handlersMost = 64       // requests that one Serve runs at a time
-	answersKept  = 1024     // for requests that are repeated late
-	answersBytes = 16 << 20 // weight of those
-)
-
 // A Handler runs a command or takes a report. Its ctx ends with the Serve that called
-// it. It may be called by several goroutines at a time.
+// it, and, where the message has no key, when nobody waits for the answer any more: what
+// has a key is not left half done. A body together with an error is an answer that is
+// not kept for others who say the same. It may be called by several goroutines at a time.
 type Handler = func(ctx context.Context, kind string, body []byte) ([]byte, error)
 
 // Serve takes the commands for worker (or for a server, by the name it gives itself),
 // and those for this life of it alone (weir.WorkerID.Life), until ctx ends and all
-// running handlers have returned. A command runs once per id, whatever is repeated
-// (T8). Pings are answered with incarnation, even while handlers are busy.
+// running handlers have returned. A command runs once per key, anything else once per message,
+// whatever is repeated (T8). Pings are answered with incarnation, even while handlers are busy.
 func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation string, handler Handler) error {
 	if err := errors.Join(checkToken("worker", string(worker)), checkToken("incarnation", incarnation)); err != nil {
 		return err
 	}
-	d := newDesk(ctx, c, handler, func(error) bool { return true })
+	d := newDesk(ctx, c, handler, nil)
 	hello, err := json.Marshal(pong{Version: messageVersion, Worker: string(worker), Incarnation: incarnation})
 	if err != nil {
 		return fmt.Errorf("serve worker %s: %w", worker, err)
@@ -40,7 +34,7 @@ func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation s
 	subs, err := c.subscribe(
 		listener{c.names.ping(worker), func(m *nats.Msg) {
 			if ctx.Err() == nil { // this incarnation is not over
-				d.reply(m.Respond, hello)
+				d.send(m.Respond, hello)
 			}
 		}},
 		listener{c.names.command(worker, "*"), take},
@@ -110,140 +104,4 @@ func (c *Control) ServeReports(ctx context.Context, handler Handler) error {
 	err = unsubscribe(sub)
 	d.wait()
 	return err
-}
-
-// A desk runs requests, each id once, and answers those that are repeated.
-type desk struct {
-	ctx     context.Context
-	log     *slog.Logger
-	most    int64 // bytes of an answer
-	handler Handler
-	final   func(error) bool // whether an error is an answer
-	slotsC  chan struct{}    // holds one value per running handler
-	running sync.WaitGroup
-
-	mu struct {
-		sync.Mutex
-		calls  map[string]*call
-		order  []string // ids answered, oldest first
-		bytes  int      // weight of their answers
-		closed bool
-	}
-}
-
-// A call is one id: running until done, answered then.
-type call struct {
-	done    bool
-	answer  []byte
-	respond func([]byte) error // to the latest repetition
-}
-
-func newDesk(ctx context.Context, c *Control, handler Handler, final func(error) bool) *desk {
-	d := &desk{
-		ctx: ctx, log: c.opts.Log, most: c.link.nc.MaxPayload(),
-		handler: handler, final: final, slotsC: make(chan struct{}, handlersMost),
-	}
-	d.mu.calls = map[string]*call{}
-	return d
-}
-
-// take receives one request on the subscription's goroutine, which it blocks while
-// too many are running. kind is what NATS has let pass ("": any); the message may not
-// say something else.
-func (d *desk) take(kind string, data []byte, respond func([]byte) error) {
-	msg, err := decodeMessage(data)
-	if err == nil && kind != "" && msg.Kind != kind {
-		err = fmt.Errorf("%w: a message of kind %q came as %q", weir.ErrInvalid, msg.Kind, kind)
-	}
-	if err != nil {
-		d.reply(respond, encodeAnswer(msg.ID, nil, err))
-		return
-	}
-	if !d.begin(msg.ID, respond) {
-		return
-	}
-	select {
-	case d.slotsC <- struct{}{}:
-		go d.run(msg)
-	case <-d.ctx.Done():
-		d.running.Done()
-	}
-}
-
-// begin reports whether id is to be run; if it is running or answered, respond is
-// dealt with.
-func (d *desk) begin(id string, respond func([]byte) error) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.mu.closed {
-		return false
-	}
-	known := d.mu.calls[id]
-	switch {
-	case known == nil:
-		d.mu.calls[id] = &call{respond: respond}
-		d.running.Add(1) // wait may not have begun: closed is false
-		return true
-	case known.done:
-		d.reply(respond, known.answer)
-	default:
-		known.respond = respond
-	}
-	return false
-}
-
-// run is the goroutine of one request.
-func (d *desk) run(msg message) {
-	defer d.running.Done()
-	defer func() { <-d.slotsC }()
-	body, err := d.handler(d.ctx, msg.Kind, msg.Body)
-	if err != nil && !d.final(err) {
-		if !errors.Is(err, weir.ErrConflict) {
-			d.log.Warn("report not taken, it will come again", "kind", msg.Kind, "err", err)
-		}
-		d.mu.Lock()
-		delete(d.mu.calls, msg.ID)
-		d.mu.Unlock()
-		return
-	}
-	answer := encodeAnswer(msg.ID, body, err)
-	if int64(len(answer)) > d.most {
-		answer = encodeAnswer(msg.ID, nil, fmt.Errorf("%w: an answer of %d bytes is larger than the NATS server takes (%d); ask for less or raise its max_payload",
-			weir.ErrInvalid, len(answer), d.most))
-	}
-	d.finish(msg.ID, answer)
-}
-
-// finish answers the latest repetition of id and keeps the answer for later ones.
-func (d *desk) finish(id string, answer []byte) {
-	d.mu.Lock()
-	known := d.mu.calls[id]
-	known.done, known.answer = true, answer
-	respond := known.respond
-	known.respond = nil
-	d.mu.order = append(d.mu.order, id)
-	d.mu.bytes += len(answer)
-	for len(d.mu.order) > answersKept || d.mu.bytes > answersBytes && len(d.mu.order) > 1 {
-		oldest := d.mu.order[0]
-		d.mu.order = d.mu.order[1:]
-		d.mu.bytes -= len(d.mu.calls[oldest].answer)
-		delete(d.mu.calls, oldest)
-	}
-	d.mu.Unlock()
-	d.reply(respond, answer)
-}
-
-// reply answers; if that fails, the request will be repeated.
-func (d *desk) reply(respond func([]byte) error, answer []byte) {
-	if err := respond(answer); err != nil {
-		d.log.Warn("answer not sent", "err", err)
-	}
-}
-
-// wait takes nothing more and returns when all handlers have.
-func (d *desk) wait() {
-	d.mu.Lock()
-	d.mu.closed = true
-	d.mu.Unlock()
-	d.running.Wait()
 }

@@ -22,7 +22,7 @@ type ServerOptions struct {
 	Name string // "weir"
 	// Token is what every client has to show; "": anybody may connect.
 	Token string
-	// MaxPayload is the largest message it takes; 0: 8 MiB.
+	// MaxPayload is the largest message it takes; 0: 1 MiB.
 	MaxPayload int
 	Log        *slog.Logger // nil: nothing is logged
 }
@@ -34,9 +34,9 @@ const serverReady = 5 * time.Second
 // than the budgets of Options let be under way.
 const serverPending = 256 << 20
 
-// serverPayload is the largest message: frames are far smaller, but a deployment
-// travels in one, and carries the graph and the small snapshots.
-const serverPayload = 8 << 20
+// serverPayload is the largest message, as everywhere in NATS: frames are smaller, and a
+// control message that is larger goes by storage.
+const serverPayload = 1 << 20
 
 // A Server is a NATS server inside this process, without storage of its own.
 type Server struct {

@@ -184,7 +184,7 @@ func openServer(ctx context.Context, conf serverConfig, log *slog.Logger) (*cont
 		}
 	}
 	host, _ := os.Hostname()
-	s.control, err = transport.OpenControl(ctx, conf.nats.options(transport.Options{Name: "weir-server@" + host, Cluster: conf.cluster, Log: log}))
+	s.control, err = transport.OpenControl(ctx, conf.nats.options(transport.Options{Name: "weir-server@" + host, Cluster: conf.cluster, Log: log, Objects: blob.Whole{Store: blobs}}))
 	if err != nil {
 		s.close()
 		return nil, natsUsage(err)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weir"
+	"weir/checkpoint/blob"
 	"weir/exec"
 	"weir/exec/op"
 	"weir/exec/sink"
@@ -91,7 +92,7 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, log *slog.Log
 	if err != nil {
 		return err
 	}
-	opts := conf.nats.options(transport.Options{Name: "weir-worker-" + conf.id, Cluster: conf.cluster, Worker: weir.WorkerID(conf.id), Log: log})
+	opts := conf.nats.options(transport.Options{Name: "weir-worker-" + conf.id, Cluster: conf.cluster, Worker: weir.WorkerID(conf.id), Log: log, Objects: blob.Whole{Store: blobs}})
 	control, err := transport.OpenControl(ctx, opts)
 	if err != nil {
 		return natsUsage(err)

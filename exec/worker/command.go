@@ -15,10 +15,19 @@ import (
 	"weir/planner/plan"
 )
 
-// command runs one command of a server or of another worker.
+// errHeard says of a command that it was heard, and not that it was done.
+var errHeard = errors.New("heard")
+
+// command runs one command of a server or of another worker. The error beside the answer
+// says that it is not to be kept for who commands the same again: a refusal may have its
+// reason no more, and a Commit that comes again is for sinks that have not confirmed.
 func (w *Worker) command(ctx context.Context, kind string, body []byte) ([]byte, error) {
 	reply, err := w.run(ctx, kind, body)
-	return deploy.EncodeReply(reply, err), nil
+	answer := deploy.EncodeReply(reply, err)
+	if err == nil && kind == deploy.KindCommit {
+		err = errHeard
+	}
+	return answer, err
 }
 
 func (w *Worker) run(ctx context.Context, kind string, body []byte) ([]byte, error) {

@@ -19,7 +19,8 @@ import (
 // A Control carries commands to this worker, and its reports to servers (transport).
 type Control interface {
 	// Serve takes the commands for a worker until ctx ends, and answers pings with its
-	// incarnation.
+	// incarnation. What the handler returns with an error is answered, and not kept for
+	// those who command the same.
 	Serve(ctx context.Context, worker weir.WorkerID, incarnation string, handler func(ctx context.Context, kind string, body []byte) ([]byte, error)) error
 	// Request has another worker run a command.
 	Request(ctx context.Context, worker weir.WorkerID, kind string, body []byte) ([]byte, error)

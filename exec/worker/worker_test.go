@@ -183,7 +183,7 @@ func (h *harness) ask(kind string, m deploy.Message) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	reply, err := h.handle(ctx, kind, deploy.Encode(m))
-	if err != nil {
+	if reply == nil {
 		h.t.Fatal(err)
 	}
 	return deploy.DecodeReply(reply)

@@ -209,14 +209,27 @@ func (s *Service) endStray(ctx context.Context, st stray) {
 	}
 }
 
-// ask sends a command to a worker and reads its reply. It is for the process that this
+// askWithin bounds what is asked of a worker or a server by who sets no bound.
+const askWithin = 30 * time.Second
+
+// ask sends a command to a worker and reads its reply; a command that comes twice, also
+// of two servers, is carried out once (deploy.KeyOf). It is for the process that this
 // server heard last under the worker's name: another one that was replaced, and wakes
 // up, must not run the same tasks beside it.
 func (s *Service) ask(ctx context.Context, worker weir.WorkerID, kind string, m deploy.Message) ([]byte, error) {
 	s.mu.Lock()
 	name := s.mu.workers.life(worker)
 	s.mu.Unlock()
-	reply, err := s.deps.Control.Request(ctx, name, kind, deploy.Encode(m))
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, askWithin)
+		defer cancel()
+	}
+	key, ok := deploy.KeyOf(kind, m)
+	if !ok {
+		key = weir.CommandKey{Kind: kind}
+	}
+	reply, err := s.deps.Control.Command(ctx, name, key, deploy.Encode(m))
 	if err != nil {
 		return nil, err
 	}

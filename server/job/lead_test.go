@@ -62,7 +62,7 @@ func (l *leases) cut(away bool) {
 // nobody is a control that no worker answers.
 type nobody struct{}
 
-func (nobody) Request(context.Context, weir.WorkerID, string, []byte) ([]byte, error) {
+func (nobody) Command(context.Context, weir.WorkerID, weir.CommandKey, []byte) ([]byte, error) {
 	return nil, weir.ErrNotFound
 }
 

@@ -33,9 +33,10 @@ type Store interface {
 // A Control carries commands to workers and back (transport). Server is the name
 // under which this server takes commands of others, as a worker does its own.
 type Control interface {
-	// Request has a worker run a command and returns its answer; weir.ErrNotFound: nobody
-	// has answered under that name for a while.
-	Request(ctx context.Context, worker weir.WorkerID, kind string, body []byte) ([]byte, error)
+	// Command has a worker run a command, once for its key, and returns its answer; a key
+	// without a job asks anew. weir.ErrNotFound: nobody has answered under that name for a
+	// while.
+	Command(ctx context.Context, worker weir.WorkerID, key weir.CommandKey, body []byte) ([]byte, error)
 	// Serve takes commands under a name until ctx ends.
 	Serve(ctx context.Context, name weir.WorkerID, incarnation string, handler func(ctx context.Context, kind string, body []byte) ([]byte, error)) error
 	// Ping asks a worker for its incarnation; weir.ErrNotFound: nobody listens there.

@@ -79,8 +79,16 @@ func (s *Service) jobsToCheck(ctx context.Context, req StorageRequest, report *S
 	if err != nil {
 		return nil, err
 	}
+	var left []checkpoint.Finding
 	err = s.deps.Blobs.List(ctx, "", func(key string, size int64) bool {
 		first, _, below := strings.Cut(key, "/")
+		if at, ok := weir.IsControlKey(key); ok && !at.IsZero() {
+			report.Objects, report.Bytes = report.Objects+1, report.Bytes+size
+			if s.now().Sub(at) > messageAfter {
+				left = append(left, checkpoint.Finding{Fault: checkpoint.FaultOrphan, Key: key, Bytes: size, Problem: "it held a command or an answer of more than an hour ago, and a process was killed before it deleted it: repair deletes it"})
+			}
+			return true
+		}
 		switch id := weir.JobID(first); {
 		case !id.Valid(), !below:
 			report.Objects, report.Bytes = report.Objects+1, report.Bytes+size
@@ -91,7 +99,28 @@ func (s *Service) jobsToCheck(ctx context.Context, req StorageRequest, report *S
 		return true
 	})
 	slices.Sort(ids)
+	if err == nil {
+		err = s.sweepMessages(ctx, req, left)
+	}
+	report.Findings = append(report.Findings, left...)
 	return slices.Compact(ids), storageAway(err)
+}
+
+// messageAfter is how old the object of a control message must be to be nobody's.
+const messageAfter = time.Hour
+
+// sweepMessages has a repair delete what control messages have left.
+func (s *Service) sweepMessages(ctx context.Context, req StorageRequest, left []checkpoint.Finding) error {
+	if !req.Repair {
+		return nil
+	}
+	for i, f := range left {
+		if err := s.deps.Blobs.Delete(ctx, f.Key); err != nil {
+			return err
+		}
+		left[i].Repaired = "deleted"
+	}
+	return nil
 }
 
 // storageAway is what a request says that object storage did not serve: its user can mend

@@ -26,12 +26,12 @@ type crew struct {
 	}
 }
 
-func (c *crew) Request(ctx context.Context, worker weir.WorkerID, kind string, body []byte) ([]byte, error) {
+func (c *crew) Command(ctx context.Context, worker weir.WorkerID, key weir.CommandKey, body []byte) ([]byte, error) {
 	if c.asleep[worker] {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	switch kind {
+	switch key.Kind {
 	case deploy.KindCommitOnly, deploy.KindStop:
 		return deploy.EncodeReply(nil, nil), nil
 	case deploy.KindProgress:
@@ -55,7 +55,7 @@ func (c *crew) Request(ctx context.Context, worker weir.WorkerID, kind string, b
 		c.mu.triggers[worker] = m
 		return deploy.EncodeReply(nil, nil), nil
 	}
-	return nil, errors.New(kind)
+	return nil, errors.New(key.Kind)
 }
 
 // crewed are the tasks of an attempt with a source on w1 and others on w2 and w3.

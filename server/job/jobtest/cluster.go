@@ -62,12 +62,12 @@ type control struct {
 	lose *atomic.Pointer[func(kind string) bool]
 }
 
-// Request loses what the test wants lost.
-func (c *control) Request(ctx context.Context, worker weir.WorkerID, kind string, body []byte) ([]byte, error) {
-	if f := c.lose.Load(); f != nil && (*f)(kind) {
-		return nil, fmt.Errorf("%s to %s: lost", kind, worker)
+// Command loses what the test wants lost.
+func (c *control) Command(ctx context.Context, worker weir.WorkerID, key weir.CommandKey, body []byte) ([]byte, error) {
+	if f := c.lose.Load(); f != nil && (*f)(key.Kind) {
+		return nil, fmt.Errorf("%s to %s: lost", key.Kind, worker)
 	}
-	return c.Control.Request(ctx, worker, kind, body)
+	return c.Control.Command(ctx, worker, key, body)
 }
 
 // Heartbeat says nothing once the node is dead.
@@ -177,7 +177,7 @@ func both(ctx context.Context, a, b func(context.Context) error) []error {
 func (c *Cluster) control(name string) *control {
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()
-	ctl, err := transport.OpenControl(ctx, transport.Options{URL: c.url, Name: name, Log: c.log})
+	ctl, err := transport.OpenControl(ctx, transport.Options{URL: c.url, Name: name, Log: c.log, Objects: blob.Whole{Store: c.Blobs}})
 	c.must(err)
 	return &control{Control: ctl, lose: &c.Lose}
 }

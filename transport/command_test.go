@@ -1,0 +1,323 @@
+package transport_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"weir"
+	"weir/transport"
+	"weir/transport/transporttest"
+)
+
+const testJob = weir.JobID("job_000102030405060708090a0b0c0d0e0f")
+
+func key(attempt int64, kind, id string) weir.CommandKey {
+	return weir.CommandKey{Job: testJob, Attempt: weir.AttemptID{Number: attempt, Tag: "0a0b0c0d"}, Kind: kind, ID: id}
+}
+
+// A counter is a worker that counts what it runs, and answers with the count.
+type counter struct {
+	runs   atomic.Int64
+	refuse atomic.Bool
+	heard  atomic.Bool // the answer says that it was heard, not that it was done
+}
+
+func (c *counter) handle(context.Context, string, []byte) ([]byte, error) {
+	n := c.runs.Add(1)
+	if c.refuse.Load() {
+		return []byte(`"refused"`), fmt.Errorf("not yet: %w", weir.ErrConflict)
+	}
+	if c.heard.Load() {
+		return []byte(strconv.FormatInt(n, 10)), errors.New("heard")
+	}
+	return []byte(strconv.FormatInt(n, 10)), nil
+}
+
+func command(t *testing.T, c *transport.Control, k weir.CommandKey) string {
+	t.Helper()
+	got, err := c.Command(bounded(t), testWorker, k, []byte(`{}`))
+	if err != nil {
+		t.Errorf("%v: %v", k, err)
+	}
+	return string(got)
+}
+
+// TestCommandsAreKnown: a server that dies after it has sent a command is followed by
+// another one, which sends it again as a message of its own.
+func TestCommandsAreKnown(t *testing.T) {
+	t.Parallel()
+	url := startServer(t).URL()
+	var w counter
+	serve(t, control(t, url), "inc", w.handle)
+	first, second := control(t, url), control(t, url)
+	for _, step := range []struct {
+		by   *transport.Control
+		key  weir.CommandKey
+		want string
+	}{
+		{first, key(1, "deploy", ""), "1"},
+		{second, key(1, "deploy", ""), "1"},
+		{first, key(1, "trigger", "1"), "2"},
+		{first, key(1, "trigger", "2"), "3"},
+		{second, key(1, "trigger", "1"), "2"},
+		{second, key(1, "stop", ""), "4"},
+		{first, weir.CommandKey{Kind: "read"}, "5"},
+		{first, weir.CommandKey{Kind: "read"}, "6"}, // a read asks anew
+		{second, key(2, "deploy", ""), "7"},         // a newer attempt: the answers of the older one go
+		{first, key(1, "trigger", "1"), "8"},
+		{first, key(1, "trigger", "1"), "9"}, // and are not kept again
+		{first, key(2, "deploy", ""), "7"},
+	} {
+		if got := command(t, step.by, step.key); got != step.want {
+			t.Errorf("%v: %s, want %s", step.key, got, step.want)
+		}
+	}
+}
+
+// TestRefusalsAreNotKept: what was in the way may be gone the next time; and what was only
+// heard is heard again.
+func TestRefusalsAreNotKept(t *testing.T) {
+	t.Parallel()
+	url := startServer(t).URL()
+	var w counter
+	serve(t, control(t, url), "inc", w.handle)
+	c := control(t, url)
+	w.refuse.Store(true)
+	if got := command(t, c, key(1, "trigger", "1")); got != `"refused"` {
+		t.Errorf("got %s", got)
+	}
+	w.refuse.Store(false)
+	if got := command(t, c, key(1, "trigger", "1")); got != "2" {
+		t.Errorf("after a refusal: %s", got)
+	}
+	w.heard.Store(true)
+	for _, want := range []string{"3", "4"} {
+		if got := command(t, c, key(1, "commit", "1")); got != want {
+			t.Errorf("heard: %s, want %s", got, want)
+		}
+	}
+}
+
+// TestCommandsJoin: the same command of two servers at a time runs once, and both are
+// answered.
+func TestCommandsJoin(t *testing.T) {
+	t.Parallel()
+	url := startServer(t).URL()
+	nc := observer(t, url)
+	var runs atomic.Int64
+	bothC := make(chan struct{})
+	ids := map[string]bool{}
+	_, err := nc.Subscribe("weir.default.w.w-1.command.*", func(m *nats.Msg) {
+		var msg struct{ ID string }
+		if json.Unmarshal(m.Data, &msg) == nil && !ids[msg.ID] {
+			if ids[msg.ID] = true; len(ids) == 2 {
+				close(bothC)
+			}
+		}
+	})
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, control(t, url), "inc", func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+		runs.Add(1)
+		select {
+		case <-bothC:
+		case <-ctx.Done():
+		}
+		return []byte(`"done"`), nil
+	})
+	answerC := make(chan string, 2)
+	for range 2 {
+		c := control(t, url)
+		go func() {
+			got, err := c.Command(bounded(t), testWorker, key(1, "commit_only", "7"), nil)
+			answerC <- fmt.Sprint(string(got), err)
+		}()
+	}
+	for range 2 {
+		if got := <-answerC; got != `"done"<nil>` {
+			t.Errorf("got %s", got)
+		}
+	}
+	if n := runs.Load(); n != 1 {
+		t.Errorf("ran %d times", n)
+	}
+}
+
+// TestNobodyWaits: a read ends with its asker's patience; a command with a key goes on
+// to its end, and its answer is there for who asks again. What waited for its turn until
+// its asker had gone is not begun.
+func TestNobodyWaits(t *testing.T) {
+	t.Parallel()
+	url := startServer(t).URL()
+	begunC, endedC, goOnC := make(chan struct{}, 100), make(chan string, 100), make(chan struct{})
+	var begun atomic.Int64
+	serve(t, control(t, url), "inc", func(ctx context.Context, kind string, _ []byte) ([]byte, error) {
+		switch kind {
+		case "read":
+			<-ctx.Done()
+			endedC <- fmt.Sprint(context.Cause(ctx))
+			return nil, ctx.Err()
+		case "late":
+			begun.Add(1)
+		default:
+			begunC <- struct{}{}
+			<-goOnC
+			endedC <- fmt.Sprint(ctx.Err())
+		}
+		return []byte(`1`), nil
+	})
+	c := control(t, url)
+	pinged(t, c, "inc")
+	short := func() context.Context {
+		ctx, cancel := context.WithTimeout(context.Background(), 250*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	if _, err := c.Request(short(), testWorker, "read", nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("read: %v", err)
+	}
+	if got := <-endedC; got != "context deadline exceeded" {
+		t.Errorf("the read's context: %s", got)
+	}
+	if _, err := c.Command(short(), testWorker, key(1, "stop", ""), nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("stop: %v", err)
+	}
+	// All places are taken, so that what comes next waits for its turn.
+	for i := range 63 {
+		go c.Command(bounded(t), testWorker, key(1, "stop", strconv.Itoa(i)), nil) //nolint:errcheck // it is answered below
+	}
+	for range 64 {
+		<-begunC
+	}
+	if _, err := c.Request(short(), testWorker, "late", nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("what has no place: %v", err)
+	}
+	close(goOnC)
+	for range 64 {
+		if got := <-endedC; got != "<nil>" {
+			t.Errorf("the stop's context: %s", got)
+		}
+	}
+	if got := command(t, c, key(1, "stop", "")); got != "1" {
+		t.Errorf("asked again: %s", got)
+	}
+	if n := begun.Load(); n != 0 {
+		t.Errorf("what nobody waited for was begun")
+	}
+}
+
+// TestWaitTravels: a message says how long its sender waits, and each repetition how long
+// from then on; a clock is in none of them (R10).
+func TestWaitTravels(t *testing.T) {
+	t.Parallel()
+	url := startServer(t).URL()
+	nc := observer(t, url)
+	waitC := make(chan int64, 100)
+	_, err := nc.Subscribe("weir.default.w.w-1.command.*", func(m *nats.Msg) {
+		var msg struct {
+			Wait int64 `json:"wait_ms"`
+		}
+		if err := json.Unmarshal(m.Data, &msg); err == nil {
+			waitC <- msg.Wait
+		}
+	})
+	if err == nil {
+		err = nc.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
+	defer cancel()
+	if _, err := control(t, url).Request(ctx, testWorker, "read", nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	first, second := <-waitC, <-waitC
+	if first > 1200 || first < 1 || second > first-400 || second < 1 {
+		t.Errorf("waits %d ms, then %d ms", first, second)
+	}
+}
+
+// TestCutOffAsks: what a cut takes away is sent again as soon as the connection is back,
+// and runs once.
+func TestCutOffAsks(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	p := transporttest.NewProxy(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port())))
+	inC, goOnC := make(chan struct{}, 10), make(chan struct{})
+	var runs atomic.Int64
+	serve(t, control(t, s.URL()), "inc", func(context.Context, string, []byte) ([]byte, error) {
+		runs.Add(1)
+		inC <- struct{}{}
+		<-goOnC
+		return []byte(`1`), nil
+	})
+	c := control(t, p.URL())
+	pinged(t, control(t, s.URL()), "inc")
+	doneC := make(chan error, 1)
+	go func() {
+		_, err := c.Command(bounded(t), testWorker, key(1, "deploy", ""), nil)
+		doneC <- err
+	}()
+	<-inC
+	p.Refuse()
+	close(goOnC) // the answer is lost
+	p.Accept()
+	if err := <-doneC; err != nil || runs.Load() != 1 {
+		t.Errorf("%v, ran %d times", err, runs.Load())
+	}
+}
+
+// TestLargeHeartbeat: a heartbeat of a thousand tasks arrives as it was, however little a
+// message may carry.
+func TestLargeHeartbeat(t *testing.T) {
+	t.Parallel()
+	s, err := transport.StartServer(t.Context(), transport.ServerOptions{MaxPayload: 8 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	var tasks []string
+	for i := range 1000 {
+		tasks = append(tasks, fmt.Sprintf(`{"task":{"chain":%d,"subtask":%d},"rows_in":%d,"rows_out":0,"busy":0.5,"blocked":0}`, i%10, i/10, i*1000))
+	}
+	beat := `{"tasks":[` + strings.Join(tasks, ",") + `]}`
+	beatC := make(chan string, 1000)
+	heard := control(t, s.URL())
+	background(t, func(ctx context.Context) error {
+		return heard.Heartbeats(ctx, func(body []byte) { beatC <- string(body) })
+	})
+	ctx := bounded(t)
+	one, other := control(t, s.URL()), control(t, s.URL())
+	for n := 0; n < 4; {
+		for _, c := range []*transport.Control{one, other} { // their parts mix
+			if err := c.Heartbeat(ctx, []byte(beat)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		select {
+		case got := <-beatC:
+			if got != beat {
+				t.Fatalf("heard %d bytes, sent %d", len(got), len(beat))
+			}
+			n++
+		case <-ctx.Done():
+			t.Fatal("nothing heard")
+		case <-time.After(10 * time.Millisecond): // not subscribed yet
+		}
+	}
+}
