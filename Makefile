@@ -9,7 +9,7 @@ WEB_SOURCES := $(shell find web/src web/public -type f 2>/dev/null) web/index.ht
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: run
 run: build ## build and run everything on this machine, with the demo table
@@ -93,7 +93,11 @@ verify: web/node_modules/.installed ## generated files and goldens are current
 
 .PHONY: bench
 bench: build ## rows per second beside a hand-written loop, in one run
-	$(GO) run ./bench -weir bin/weir
+	$(GO) run ./bench queries -weir bin/weir
+
+.PHONY: bench-channels
+bench-channels: build ## channels, exchange, latency, recovery and slow sinks, about 10 minutes (bench/NOTES.md)
+	$(GO) run ./bench channels -weir bin/weir
 
 .PHONY: accept
 accept: build ## the real rows: make accept DATA=PATH of user_behavior.csv

@@ -1,358 +1,121 @@
-// Command bench measures what a user of weir run gets beside a loop written by hand
-// for one question, on the same file in one run; then queries of every kind:
-//
-//	bench -weir bin/weir [-rows 10000000] [-parallelism 2] [-dir DIR] [-json FILE] [-only NAME]
-//
-// It writes a seeded file of user behaviour as JSON lines, counts rows by behaviour
-// with a single goroutine that scans for the one field, then has weir run answer the
-// same with a checkpoint every second, checks both against the generator's counts,
-// and prints rows per second and their ratio. The file stays in DIR for the next run.
-//
-// For each query of queries.go it prints rows per second at parallelism 1 and 2, every
-// answer checked against the generator, and the allocations per row of its tasks
-// (allocs.go); last, how long a script of 50 lines takes to plan.
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"iter"
-	"maps"
-	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
+	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
+	"syscall"
 )
 
 func main() {
-	o := options{}
-	flag.StringVar(&o.weir, "weir", "bin/weir", "the binary")
-	flag.IntVar(&o.rows, "rows", 10_000_000, "rows")
-	flag.IntVar(&o.parallelism, "parallelism", 2, "subtasks per operator")
-	flag.IntVar(&o.runs, "runs", 3, "interleaved pairs of runs; the median counts")
-	flag.StringVar(&o.dir, "dir", filepath.Join(os.TempDir(), "weir-bench"), "where the generated file is kept")
-	flag.StringVar(&o.json, "json", "", "write the figures to this file too")
-	flag.StringVar(&o.only, "only", "", "measure the query of this name alone")
-	flag.Parse()
-	if err := o.run(context.Background()); err != nil {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	cancel()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-type options struct {
-	weir        string
-	rows        int
-	parallelism int
-	runs        int
-	dir         string
-	json        string
-	only        string
+// run runs the sub-command that args begin with; queries without one.
+func run(ctx context.Context, args []string) error {
+	name := "queries"
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		name, args = args[0], args[1:]
+	}
+	switch name {
+	case "nats":
+		return runNATS(ctx)
+	case "end":
+		return runEnd(ctx, args)
+	case "worker":
+		return runWorker(ctx, args)
+	case "queries":
+		var o options
+		f := flag.NewFlagSet("bench queries", flag.ContinueOnError)
+		o.flags(f)
+		if err := f.Parse(args); err != nil {
+			return err
+		}
+		return o.run(ctx)
+	}
+	return measure(ctx, name, args)
 }
 
-// figures are one run's result.
-type figures struct {
-	Rows        int       `json:"rows"`
-	Bytes       int64     `json:"bytes"`
-	CPUs        int       `json:"cpus"`
-	Go          string    `json:"go"`
-	Parallelism int       `json:"parallelism"`
-	Loop        []float64 `json:"loop_rows_per_second"`
-	Job         []float64 `json:"job_rows_per_second"`     // first row to last: start of the attempt to its end
-	Process     []float64 `json:"process_rows_per_second"` // the whole of weir run, start-up included
-	Ratio       float64   `json:"ratio"`                   // median job / median loop
-
-	Queries  []queryFigures `json:"queries"`
-	Planning float64        `json:"planning_us"` // a script of 50 lines
+// A bench measures one thing and shows it.
+type bench interface {
+	flags(f *flag.FlagSet)
+	// run returns the figures; show makes a table of them.
+	run(ctx context.Context, c common) (figures any, show string, err error)
 }
 
-func (o options) run(ctx context.Context) error {
-	file, want, err := o.generate()
-	if err != nil {
+// common are the flags of all benches.
+type common struct {
+	weir string
+	dir  string // for generated files
+	json string
+}
+
+func benches() map[string]bench {
+	return map[string]bench{
+		"channel": &channelBench{}, "exchange": &exchangeBench{}, "latency": &latencyBench{},
+		"recovery": &recoveryBench{}, "trickle": &trickleBench{},
+	}
+}
+
+// measure runs a bench, or all of them.
+func measure(ctx context.Context, name string, args []string) error {
+	all := benches()
+	names := []string{name}
+	if name == "channels" {
+		names = []string{"channel", "exchange", "latency", "recovery", "trickle"}
+	}
+	f := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
+	c := common{}
+	f.StringVar(&c.weir, "weir", "bin/weir", "the binary")
+	f.StringVar(&c.dir, "dir", keptFiles(), "where generated files are kept")
+	f.StringVar(&c.json, "json", "", "write the figures to this file too")
+	for _, n := range names {
+		b := all[n]
+		if b == nil {
+			known := []string{"queries", "channels"}
+			for n := range all {
+				known = append(known, n)
+			}
+			slices.Sort(known)
+			return fmt.Errorf("nothing is named %q; there are %s", n, strings.Join(known, ", "))
+		}
+		if len(names) == 1 {
+			b.flags(f)
+		} else {
+			b.flags(flag.NewFlagSet(n, flag.ContinueOnError)) // their defaults
+		}
+	}
+	if err := f.Parse(args); err != nil {
 		return err
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return err
-	}
-	f := figures{Rows: o.rows, Bytes: info.Size(), CPUs: runtime.NumCPU(), Go: runtime.Version(), Parallelism: o.parallelism}
-	if _, err := countByHand(file); err != nil { // once, so that the page cache has it
-		return err
-	}
-	if o.only == "" {
-		if err := o.compare(ctx, file, want, &f); err != nil {
+	figures := map[string]any{}
+	for _, n := range names {
+		got, text, err := all[n].run(ctx, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", n, err)
+		}
+		figures[n] = got
+		if _, err := fmt.Printf("## %s\n\n%s\n", n, text); err != nil {
 			return err
 		}
 	}
-	if err := o.queries(ctx, file, &f); err != nil {
-		return err
+	if c.json == "" {
+		return nil
 	}
-	if f.Planning, err = planning(); err != nil {
-		return err
-	}
-	if _, err := os.Stdout.WriteString(f.text()); err != nil || o.json == "" {
-		return err
-	}
-	b, err := json.MarshalIndent(f, "", "  ")
+	b, err := json.MarshalIndent(figures, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(o.json, append(b, '\n'), 0o644)
-}
-
-// compare runs the loop and weir run alternately.
-func (o options) compare(ctx context.Context, file string, want map[string]int, f *figures) error {
-	for range o.runs {
-		began := time.Now()
-		got, err := countByHand(file)
-		took := time.Since(began)
-		if err == nil {
-			err = sameCounts("the loop", got, want)
-		}
-		if err != nil {
-			return err
-		}
-		f.Loop = append(f.Loop, float64(o.rows)/took.Seconds())
-
-		began = time.Now()
-		got, job, err := o.countByWeir(ctx, file)
-		took = time.Since(began)
-		if err == nil {
-			err = sameCounts("weir", got, want)
-		}
-		if err != nil {
-			return err
-		}
-		f.Process = append(f.Process, float64(o.rows)/took.Seconds())
-		f.Job = append(f.Job, float64(o.rows)/job.Seconds())
-	}
-	f.Ratio = median(f.Job) / median(f.Loop)
-	return nil
-}
-
-// text is the report, as a table of Markdown.
-func (f figures) text() string {
-	var w strings.Builder
-	if len(f.Loop) > 0 {
-		f.comparison(&w)
-	}
-	fmt.Fprintf(&w, "\n| query | M rows/s, parallelism 1 | 2 | allocations per row |\n|---|---|---|---|\n")
-	for _, q := range f.Queries {
-		fmt.Fprintf(&w, "| %s | %.2f | %.2f | %.4f |\n", q.Name, q.Rates[0]/1e6, q.Rates[1]/1e6, q.Allocs)
-	}
-	fmt.Fprintf(&w, "\nA script of 50 lines is planned in %.0f µs.\n", f.Planning)
-	return w.String()
-}
-
-func (f figures) comparison(w *strings.Builder) {
-	fmt.Fprintf(w, "%d rows of %d B JSON, %d CPUs, %s, parallelism %d, checkpoints every second, %d pairs\n\n", f.Rows, f.Bytes/int64(f.Rows), f.CPUs, f.Go, f.Parallelism, len(f.Loop))
-	fmt.Fprintf(w, "| GROUP BY behavior | M rows/s, median | least | most |\n|---|---|---|---|\n")
-	for _, line := range []struct {
-		name  string
-		rates []float64
-	}{{"loop, one goroutine", f.Loop}, {"weir, first row to last", f.Job}, {"weir run, the whole process", f.Process}} {
-		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.2f |\n", line.name, median(line.rates)/1e6, slices.Min(line.rates)/1e6, slices.Max(line.rates)/1e6)
-	}
-	fmt.Fprintf(w, "\nweir is at %.2f of the loop.\n", f.Ratio)
-}
-
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return s[len(s)/2]
-}
-
-// generate writes the file, unless it is there, and returns the exact counts.
-func (o options) generate() (file string, want map[string]int, err error) {
-	if err := os.MkdirAll(o.dir, 0o755); err != nil {
-		return "", nil, err
-	}
-	file = filepath.Join(o.dir, fmt.Sprintf("behavior-%d.json", o.rows))
-	if b, err := os.ReadFile(file + ".counts"); err == nil {
-		return file, want, json.Unmarshal(b, &want)
-	}
-	out, err := os.Create(file)
-	if err != nil {
-		return "", nil, err
-	}
-	defer out.Close()
-	w := bufio.NewWriterSize(out, 1<<20)
-	want = map[string]int{}
-	line := make([]byte, 0, 160)
-	for r := range generated(o.rows) {
-		want[r.behavior]++
-		line = r.append(line[:0])
-		w.Write(line) //nolint:errcheck // Flush returns it
-	}
-	if err := errors.Join(w.Flush(), out.Close()); err != nil {
-		return "", nil, err
-	}
-	b, err := json.Marshal(want)
-	if err != nil {
-		return "", nil, err
-	}
-	return file, want, os.WriteFile(file+".counts", b, 0o644)
-}
-
-// A row is one line of the file.
-type row struct {
-	user, item, category, ts int64
-	behavior                 string
-}
-
-// generated gives the rows of the file, a pure function of their number.
-func generated(rows int) iter.Seq[row] {
-	return func(yield func(row) bool) {
-		random := rand.New(rand.NewPCG(20171125, 3))
-		ts := int64(1_511_658_000_000)
-		for range rows {
-			r := row{behavior: "pv"}
-			switch d := random.IntN(1000); {
-			case d < 20:
-				r.behavior = "buy"
-			case d < 42:
-				r.behavior = "fav"
-			case d < 96:
-				r.behavior = "cart"
-			}
-			ts += random.Int64N(4)
-			r.user, r.item, r.category, r.ts = random.Int64N(1_000_000), random.Int64N(4_000_000), random.Int64N(10_000), ts
-			if !yield(r) {
-				return
-			}
-		}
-	}
-}
-
-// append appends the row as a line of JSON.
-func (r row) append(line []byte) []byte {
-	line = append(line, `{"user_id":`...)
-	line = strconv.AppendInt(line, r.user, 10)
-	line = append(line, `,"item_id":`...)
-	line = strconv.AppendInt(line, r.item, 10)
-	line = append(line, `,"category_id":`...)
-	line = strconv.AppendInt(line, r.category, 10)
-	line = append(line, `,"behavior":"`...)
-	line = append(line, r.behavior...)
-	line = append(line, `","ts":`...)
-	line = strconv.AppendInt(line, r.ts, 10)
-	return append(line, "}\n"...)
-}
-
-var behaviorField = []byte(`"behavior":"`)
-
-// countByHand is what a program written for this question alone does: one goroutine,
-// large reads, a search for the field in each line, no validation.
-func countByHand(file string) (map[string]int, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	counts := map[string]*int{}
-	buf := make([]byte, 1<<20)
-	kept := 0
-	for {
-		n, err := f.Read(buf[kept:])
-		block := buf[:kept+n]
-		end := bytes.LastIndexByte(block, '\n') + 1
-		for rest := block[:end]; len(rest) > 0; {
-			eol := bytes.IndexByte(rest, '\n')
-			line := rest[:eol]
-			rest = rest[eol+1:]
-			at := bytes.Index(line, behaviorField)
-			if at < 0 {
-				return nil, fmt.Errorf("no behavior in %q", line)
-			}
-			value := line[at+len(behaviorField):]
-			value = value[:bytes.IndexByte(value, '"')]
-			c := counts[string(value)]
-			if c == nil {
-				c = new(int)
-				counts[string(value)] = c
-			}
-			*c++
-		}
-		kept = copy(buf, block[end:])
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	out := map[string]int{}
-	for k, c := range counts {
-		out[k] = *c
-	}
-	return out, nil
-}
-
-// countByWeir has weir run answer; job is the time from the attempt's start to its end
-// as weir run itself says it.
-func (o options) countByWeir(ctx context.Context, file string) (counts map[string]int, job time.Duration, err error) {
-	out, job, err := o.weirRun(ctx, script(file, "SELECT behavior, COUNT(*) AS n FROM b GROUP BY behavior"), o.parallelism)
-	if err != nil {
-		return nil, 0, err
-	}
-	counts = map[string]int{}
-	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
-		var row struct {
-			Behavior string `json:"behavior"`
-			N        int    `json:"n"`
-		}
-		if err := dec.Decode(&row); err != nil {
-			return nil, 0, err
-		}
-		counts[row.Behavior] = row.N
-	}
-	return counts, job, nil
-}
-
-// script is the job that asks a query of the file.
-func script(file, query string) string {
-	return fmt.Sprintf(`CREATE TABLE b (user_id BIGINT, item_id BIGINT, category_id BIGINT, behavior STRING, ts BIGINT)
-  WITH ('connector' = 'filesystem', 'path' = '%s', 'format' = 'json');
-SET 'checkpoint.interval' = '1 s';
-%s;`, file, query)
-}
-
-// weirRun has weir run a script: the rows that it prints, and the time from the
-// attempt's start to its end as it says it.
-func (o options) weirRun(ctx context.Context, sql string, parallelism int) (rows []byte, job time.Duration, err error) {
-	cmd := exec.CommandContext(ctx, o.weir, "run", "-o", "json", "--parallelism", strconv.Itoa(parallelism), "-")
-	cmd.Stdin = strings.NewReader(sql)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, 0, fmt.Errorf("weir run: %w\n%s", err, stderr.String())
-	}
-	for line := range strings.Lines(stderr.String()) {
-		var rows string
-		var seconds float64
-		if n, _ := fmt.Sscanf(line, "finished  %s rows in %f s", &rows, &seconds); n == 2 {
-			job = time.Duration(seconds * float64(time.Second))
-		}
-	}
-	if job == 0 {
-		return nil, 0, fmt.Errorf("weir run did not say how long the job took:\n%s", stderr.String())
-	}
-	return stdout.Bytes(), job, nil
-}
-
-func sameCounts(who string, got, want map[string]int) error {
-	if !maps.Equal(got, want) {
-		return fmt.Errorf("%s counted %v, the generator wrote %v", who, got, want)
-	}
-	return nil
+	return os.WriteFile(c.json, append(b, '\n'), 0o644)
 }

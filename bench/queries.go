@@ -185,29 +185,37 @@ func (o options) queries(ctx context.Context, file string, f *figures) error {
 
 // sameRows compares the rows that weir printed, as JSON, with the loop's.
 func sameRows(name string, out []byte, want []string) error {
-	var got []string
-	for line := range bytes.Lines(out) {
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.UseNumber()
-		var values []string
-		if _, err := d.Token(); err != nil { // the brace
-			return err
-		}
-		for d.More() {
-			var v any
-			if _, err := d.Token(); err != nil { // the name
-				return err
-			}
-			if err := d.Decode(&v); err != nil {
-				return err
-			}
-			values = append(values, fmt.Sprint(v))
-		}
-		got = append(got, strings.Join(values, " "))
+	got, err := joinedRows(out)
+	if err != nil {
+		return err
 	}
-	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		return fmt.Errorf("%s: weir gave %d rows, the loop %d, and they differ: %.200q, %.200q", name, len(got), len(want), got, want)
 	}
 	return nil
+}
+
+// joinedRows turns lines of JSON objects into the values joined by blanks, sorted.
+func joinedRows(lines []byte) (rows []string, err error) {
+	for line := range bytes.Lines(lines) {
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.UseNumber()
+		var values []string
+		if _, err := d.Token(); err != nil { // the brace
+			return nil, err
+		}
+		for d.More() {
+			var v any
+			if _, err := d.Token(); err != nil { // the name
+				return nil, err
+			}
+			if err := d.Decode(&v); err != nil {
+				return nil, err
+			}
+			values = append(values, fmt.Sprint(v))
+		}
+		rows = append(rows, strings.Join(values, " "))
+	}
+	slices.Sort(rows)
+	return rows, nil
 }

@@ -1,0 +1,32 @@
+// Command bench measures Weir as its users get it: the binary, real processes, a real
+// NATS server. What is compared runs alternately in one run, so that a machine that is
+// slower for a minute is slower for both; ratios are of medians.
+//
+//	bench [queries]   rows per second beside a loop written by hand; every kind of query
+//	bench channel     frames through a channel beside plain publish and subscribe
+//	bench exchange    GROUP BY of a million keys in one worker and in two
+//	bench latency     from source to result at parts of the peak rate
+//	bench recovery    from kill -9 of a worker to a job that has caught up
+//	bench trickle     how long checkpoints take in front of a slow sink
+//	bench channels    the last five, one after the other
+//
+// Each takes -json FILE, and -help says what else. NOTES.md has the figures of the
+// last whole run and what they mean.
+//
+// # Queries
+//
+// A seeded file of user behaviour as JSON lines (kept in -dir for the next run) is counted
+// by behaviour by a single goroutine that scans for the one field, then by weir run with
+// a checkpoint every second; both are checked against the generator's counts. For each
+// query of queries.go it prints rows per second at parallelism 1 and 2, every answer
+// checked against the generator, and the allocations per row of its tasks (allocs.go);
+// last, how long a script of 50 lines takes to plan.
+//
+// # Processes
+//
+// bench starts itself for what the product does not have: a NATS server by itself
+// (bench nats), the two ends of a channel (bench end), and a worker that is the product's,
+// with tables of its own (bench worker, worker.go): "stamped" makes rows by the clock and
+// writes on each when it was due, "observed" sees how old rows are when they come out,
+// "slow_N" takes N rows per second. All processes run on one machine and so go by one clock.
+package main

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+func TestHistogram(t *testing.T) {
+	t.Parallel()
+	for us := uint64(0); us < 1<<22; us += 1 + us/100 {
+		i := bucketOf(us)
+		d := time.Duration(us) * time.Microsecond
+		if low, next := lowOf(i), lowOf(i+1); d < low || d >= next || float64(next-low) > float64(d)/64+float64(time.Microsecond) {
+			t.Fatalf("%v is in the bucket from %v to %v", d, low, next)
+		}
+	}
+	var h histogram
+	for i := range 1000 {
+		h.add(time.Duration(i+1) * time.Millisecond)
+	}
+	before := h
+	h = h.plus(before).minus(before)
+	for p, want := range map[float64]time.Duration{0.5: 500 * time.Millisecond, 0.99: 990 * time.Millisecond, 0.999: 999 * time.Millisecond} {
+		if got := h.percentile(p); got < want || got > want*103/100 {
+			t.Errorf("percentile %v is %v, want about %v", p, got, want)
+		}
+	}
+	if h.count() != 1000 {
+		t.Errorf("%d durations counted", h.count())
+	}
+}
