@@ -75,6 +75,12 @@ func newDoomed(t *testing.T, s setting, gateway *s3test.Server, nats string) *do
 // for none.
 func (d *doomed) begin(name, plan string) {
 	d.t.Helper()
+	d.processes[name] = startCommand(d.t, name, d.dir, d.command(name, plan))
+}
+
+// command is what begin starts.
+func (d *doomed) command(name, plan string) *exec.Cmd {
+	d.t.Helper()
 	var args []string
 	if strings.HasPrefix(name, "server") {
 		args = []string{"server", "--metastore", d.metastore, "--listen", d.address(name)}
@@ -84,9 +90,9 @@ func (d *doomed) begin(name, plan string) {
 	cmd := exec.Command(built(d.t, "weir-killpoints", "make killpoints"), append(args, "--nats", d.nats, "--storage", d.storage, "--files", d.dir)...)
 	cmd.Env = append(os.Environ(), "WEIR_KILL="+plan)
 	if d.hosts != nil {
-		cmd = within(d.hosts.inner[name], cmd)
+		return within(d.hosts.inner[name], cmd)
 	}
-	d.processes[name] = startCommand(d.t, name, d.dir, cmd)
+	return cmd
 }
 
 // address is where a server listens; the test finds it at listen.

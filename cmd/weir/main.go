@@ -29,7 +29,8 @@ const version = "0.1.0"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
-		stop() // a second Ctrl-C ends the process at once
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM) // supervisors say it twice, and mean nothing by it
+		stop()                                                  // a second Ctrl-C ends the process at once
 		time.AfterFunc(grace, func() {
 			fmt.Fprintf(os.Stderr, "weir: not ended within %v of being told to; ending now\n", grace) //nolint:errcheck // the exit code tells
 			os.Exit(1)
