@@ -197,10 +197,10 @@ func (b *recoveryBench) killOne(ctx context.Context, s *scene, counts *counting,
 		return err
 	}
 	since := func(t time.Time) float64 { return milliseconds(t.Sub(killed)) }
-	f.Known, f.Running = append(f.Known, since(known)), append(f.Running, since(*next.RunningAt))
+	f.Known, f.Running = append(f.Known, since(known.At)), append(f.Running, since(*next.RunningAt))
 	f.Output, f.CaughtUp = append(f.Output, since(output)), append(f.CaughtUp, since(caughtUp))
-	fmt.Fprintf(os.Stderr, "recovery: %s: %d: known %.0f, RUNNING %.0f, output %.0f, caught up %.0f ms\n",
-		f.Setup, len(f.Known), since(known), since(*next.RunningAt), since(output), since(caughtUp))
+	fmt.Fprintf(os.Stderr, "recovery: %s: %d: known %.0f, RUNNING %.0f, output %.0f, caught up %.0f ms: %s\n",
+		f.Setup, len(f.Known), since(known.At), since(*next.RunningAt), since(output), since(caughtUp), known.Message)
 	return s.refill(ctx, victim.ID)
 }
 
@@ -236,15 +236,15 @@ func (s *scene) steady(ctx context.Context) (attempt int64, victim workerView, e
 
 // known is when the server wrote down the failure, the first event after the kill that
 // is about no checkpoint.
-func (s *scene) known(ctx context.Context, killed time.Time) (time.Time, error) {
+func (s *scene) known(ctx context.Context, killed time.Time) (eventView, error) {
 	list, err := s.api.events(ctx, recoveryJob)
 	slices.Reverse(list)
 	for _, e := range list {
 		if !e.At.Before(killed.Truncate(time.Millisecond)) && (e.Kind == "failure" || e.Kind == "status" || e.Kind == "attempt") {
-			return e.At, err
+			return e, err
 		}
 	}
-	return time.Time{}, fmt.Errorf("no event tells of the kill: %+v: %w", list, err)
+	return eventView{}, fmt.Errorf("no event tells of the kill: %+v: %w", list, err)
 }
 
 // A reading is what the job's result said.
@@ -266,7 +266,7 @@ type counting struct {
 func (c *counting) watch(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	room := make(chan struct{}, 16)
+	room := make(chan struct{}, 64)
 	for {
 		select {
 		case <-ctx.Done():
@@ -285,7 +285,7 @@ func (c *counting) watch(ctx context.Context) {
 }
 
 func (c *counting) read(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	asked := time.Now()
 	page, err := c.api.results(ctx, recoveryJob, "limit=1")
