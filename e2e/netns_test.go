@@ -20,7 +20,7 @@ func startApart(t *testing.T, work time.Duration, spare ...string) *outage {
 // Three seconds without a link, in both ways or in one, cost time and nothing else.
 func TestLinkDownForShort(t *testing.T) {
 	t.Parallel()
-	o := startApart(t, 5*time.Second)
+	o := startApart(t, 6*time.Second)
 	o.through("w1 is cut off", 3*time.Second, func() { o.hosts.cut("w1") }, func() { o.hosts.mend("w1") })
 	o.finish()
 }
@@ -31,7 +31,7 @@ func TestLossOneWay(t *testing.T) {
 	for _, way := range []string{"input", "output"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			o := startApart(t, 5*time.Second)
+			o := startApart(t, 6*time.Second)
 			o.through("w1 loses its "+way, 3*time.Second, func() { o.hosts.lose("w1", way, "") }, func() { o.hosts.keep("w1") })
 			o.finish()
 		})
@@ -77,7 +77,7 @@ func TestNATSCutOff(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	o := startApart(t, 12*time.Second)
+	o := startApart(t, 24*time.Second)
 	for _, lasts := range []time.Duration{4 * time.Second, 12 * time.Second} {
 		o.through("NATS is cut off", lasts, func() { o.hosts.cut("nats") }, func() { o.hosts.mend("nats") })
 	}
@@ -90,7 +90,7 @@ func TestServerCutOff(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	o := startApart(t, 20*time.Second)
+	o := startApart(t, 24*time.Second)
 	for _, lasts := range []time.Duration{4 * time.Second, 12 * time.Second} {
 		o.through("the server is cut off", lasts, func() { o.hosts.cut("server") }, func() { o.hosts.mend("server") })
 	}

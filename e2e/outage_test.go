@@ -28,7 +28,7 @@ const outageJob = "outage"
 
 // startOutage starts a NATS server, a server, two workers with room for half of the job
 // each, and spare ones; h: each on a machine of its own, nil: all on this one. The job
-// works for so long if nothing holds it up.
+// works for so long: an attempt that is held up catches up, one that begins anew does not.
 func startOutage(t *testing.T, h *hosts, metastore string, work time.Duration, spare ...string) *outage {
 	t.Helper()
 	return startOutageWith(t, h, setting{metastore, "folder"}, nil, work, spare...)
@@ -148,6 +148,9 @@ func (o *outage) same(attempt int64, what string) {
 func (o *outage) through(what string, lasts time.Duration, begin, end func()) {
 	o.t.Helper()
 	attempt := o.job().Attempt
+	if o.a.finished(outageJob) {
+		o.t.Fatalf("%s: the job has ended before: nothing is at stake", what)
+	}
 	begin()
 	pass(lasts)
 	end()

@@ -26,7 +26,7 @@ import (
 // nothing, neither the counts nor the attempt that runs.
 func TestWorkerSleeps(t *testing.T) {
 	t.Parallel()
-	o := startOutage(t, nil, "sqlite", 5*time.Second, "w3")
+	o := startOutage(t, nil, "sqlite", 7*time.Second, "w3")
 	o.through("w1 sleeps", 2*time.Second, func() { o.signal("w1", syscall.SIGSTOP) }, func() { o.signal("w1", syscall.SIGCONT) })
 	attempt := o.job().Attempt
 	o.signal("w1", syscall.SIGSTOP)
@@ -49,7 +49,11 @@ func TestNATSKilled(t *testing.T) {
 	if long() {
 		away = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, time.Second, 5 * time.Second}
 	}
-	o := startOutage(t, nil, "sqlite", time.Duration(2+len(away))*time.Second)
+	work := 3 * time.Second
+	for _, lasts := range away {
+		work += lasts + time.Second
+	}
+	o := startOutage(t, nil, "sqlite", work)
 	for _, lasts := range away {
 		o.through("NATS is away", lasts, func() { o.processes["nats"].kill() }, o.startNATS)
 	}
@@ -64,7 +68,7 @@ func TestReplacedAtOnce(t *testing.T) {
 	if long() {
 		kills = 20
 	}
-	o := startOutage(t, nil, "sqlite", time.Duration(kills)*time.Second)
+	o := startOutage(t, nil, "sqlite", time.Duration(kills+3)*time.Second)
 	for range kills {
 		attempt := o.job().Attempt
 		o.processes["w1"].cmd.Process.Kill() // who follows does not wait for its end
@@ -90,7 +94,7 @@ func TestReplacedAtOnce(t *testing.T) {
 // and what follows them counts exactly.
 func TestToldToEnd(t *testing.T) {
 	t.Parallel()
-	o := startOutage(t, nil, "sqlite", 5*time.Second)
+	o := startOutage(t, nil, "sqlite", 7*time.Second)
 	for _, names := range [][]string{{"w1"}, {"server"}, {"server", "w1", "w2"}} {
 		attempt := o.job().Attempt
 		began := time.Now()
@@ -132,7 +136,7 @@ func (o *outage) awaitEnd(name string, limit time.Duration) {
 // tasks. A task that panics is exec's to test.
 func TestZombieOfAWorker(t *testing.T) {
 	t.Parallel()
-	o := startOutage(t, nil, "sqlite", 3*time.Second, "w3")
+	o := startOutage(t, nil, "sqlite", 5*time.Second, "w3")
 	attempt := o.job().Attempt
 	o.processes["w1"].kill()
 	attempt = o.awaitNext(attempt, 15*time.Second).Attempt

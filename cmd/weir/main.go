@@ -32,7 +32,7 @@ func main() {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM) // supervisors say it twice, and mean nothing by it
 		stop()                                                  // a second Ctrl-C ends the process at once
 		time.AfterFunc(grace, func() {
-			fmt.Fprintf(os.Stderr, "weir: not ended within %v of being told to; ending now\n", grace) //nolint:errcheck // the exit code tells
+			fmt.Fprintf(os.Stderr, "weir: not ended within %v of being told to; ending now\n", grace)
 			os.Exit(1)
 		})
 	})
