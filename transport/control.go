@@ -34,7 +34,7 @@ func OpenControl(ctx context.Context, opts Options) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := connect(ctx, opts, names, "control")
+	l, err := connect(ctx, opts, names, roleControl)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +50,10 @@ func (c *Control) Connected() bool { return c.link.up() }
 // StableSince is when the connection came up, or the set of NATS servers last
 // changed; zero while it is down. Whoever judges the silence of others asks it first.
 func (c *Control) StableSince() time.Time { return c.link.stableSince() }
+
+// AbsentFor is for how long nobody answers under the name of a worker that lives, at most:
+// until its connection has come back, or leads to another NATS server of the cluster.
+func (c *Control) AbsentFor() time.Duration { return c.link.absentFor() }
 
 // Request asks worker anew and returns its answer: it is repeated with the same id
 // until an answer comes, so it is asked once (T8). It fails with the error of ctx; with

@@ -18,10 +18,32 @@ import (
 	"weir"
 )
 
-// reconnectWait is the workers' reconnect bound of ARCHITECTURE §7: a server that
-// hears "no responders" for longer, while its own connection is stable, may take
-// the worker for dead.
+// reconnectWait is the workers' reconnect bound of ARCHITECTURE §7.
 const reconnectWait = 100 * time.Millisecond
+
+// A server that hears "no responders" for longer than this, while its own connection is
+// stable, may take the worker for dead.
+const (
+	absentAlone = reconnectWait + 10*time.Millisecond
+	// In a cluster the NATS server of a worker dies alone, and others need not notice:
+	// nats.go tells of servers that leave only where it found them by itself. A worker is
+	// elsewhere after some milliseconds if the first server it tries is there, and after
+	// 75 ms and handshakes if none was.
+	absentInCluster = 250 * time.Millisecond
+)
+
+// What a connection is for, part of its name.
+const (
+	roleData    = "data"
+	roleControl = "control"
+)
+
+// How soon a connection that leads nowhere is given up: after two to three pings. Data may
+// queue before an answer; commands are few, and who hears none for 5 s is taken for dead.
+const (
+	pingData    = 5 * time.Second
+	pingControl = time.Second
+)
 
 // leastPayload is the least payload of a frame with which a network is of use.
 const leastPayload = 4 << 10
@@ -69,6 +91,7 @@ type link struct {
 	flips   atomic.Int64           // times the connection was lost or came back
 	alertC  chan struct{}          // capacity 1: it was lost or came back
 	asking  asking
+	several bool // NATS servers were given
 	say     *complaints
 	// shunned says that the last try was refused for want of credentials.
 	shunned atomic.Bool
@@ -82,7 +105,7 @@ type link struct {
 // connect makes a connection; the first one has to succeed.
 func connect(ctx context.Context, opts Options, names subjects, role string) (*link, error) {
 	log := opts.Log.With("conn", role)
-	l := &link{alertC: make(chan struct{}, 1), say: newComplaints(log)}
+	l := &link{alertC: make(chan struct{}, 1), say: newComplaints(log), several: strings.Contains(opts.URL, ",")}
 	l.mu.denied = map[string]bool{}
 	l.settle()
 	if opts.Worker != "" {
@@ -99,7 +122,7 @@ func connect(ctx context.Context, opts Options, names subjects, role string) (*l
 		return nil, err
 	}
 	opts.Security.exposed(log)
-	all := append(l.options(opts.Name+" "+role, log), nats.CustomInboxPrefix(names.inbox(opts.Worker)))
+	all := append(l.options(opts.Name+" "+role, log), nats.PingInterval(pingEvery(role)), nats.CustomInboxPrefix(names.inbox(opts.Worker)))
 	nc, err := nats.Connect(opts.URL, append(all, secured...)...)
 	var malformed *url.Error // it repeats the URL, with its password
 	if errors.As(err, &malformed) {
@@ -134,7 +157,7 @@ func (l *link) options(name string, log *slog.Logger) []nats.Option {
 			}
 			return reconnectWait/2 + rand.N(reconnectWait/4)
 		}),
-		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			l.flip()
 			log.Warn("nats connection lost", "err", err)
@@ -148,6 +171,13 @@ func (l *link) options(name string, log *slog.Logger) []nats.Option {
 		nats.DiscoveredServersHandler(func(*nats.Conn) { l.settle() }),
 		nats.ErrorHandler(func(c *nats.Conn, sub *nats.Subscription, err error) { l.trouble(log, c, sub, err) }),
 	}
+}
+
+func pingEvery(role string) time.Duration {
+	if role == roleControl {
+		return pingControl
+	}
+	return pingData
 }
 
 // trouble takes what nats.go reports of a connection.
@@ -234,6 +264,14 @@ func (l *link) up() bool { return l.nc.IsConnected() }
 // publish sends or loses data; it never keeps it.
 func (l *link) publish(subject string, data []byte) error {
 	return l.nc.Publish(subject, data)
+}
+
+// absentFor is for how long nobody answers for a worker that is alive, at most.
+func (l *link) absentFor() time.Duration {
+	if l.several || l.nc.ConnectedClusterName() != "" {
+		return absentInCluster
+	}
+	return absentAlone
 }
 
 // stableSince is when the connection came up or the servers last changed; zero

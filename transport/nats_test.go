@@ -38,7 +38,12 @@ func startServer(t testing.TB) *transport.Server {
 // network opens a network and runs it until the test ends.
 func network(t testing.TB, url string) *transport.Network {
 	t.Helper()
-	n, err := transport.OpenNetwork(t.Context(), transport.Options{URL: url, Name: "test"})
+	return run(t, transport.Options{URL: url, Name: "test"})
+}
+
+func run(t testing.TB, opts transport.Options) *transport.Network {
+	t.Helper()
+	n, err := transport.OpenNetwork(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func OpenNetwork(ctx context.Context, opts Options) (*Network, error) {
 	if opts.URL == "" {
 		return n, nil
 	}
-	if n.link, err = connect(ctx, opts, names, "data"); err != nil {
+	if n.link, err = connect(ctx, opts, names, roleData); err != nil {
 		return nil, err
 	}
 	n.opts.Limits.Message = min(n.opts.Limits.Message, n.MaxPayload())

@@ -73,6 +73,7 @@ func (nobody) Serve(ctx context.Context, _ weir.WorkerID, _ string, _ func(conte
 
 func (nobody) Ping(context.Context, weir.WorkerID) (string, error) { return "", weir.ErrNotFound }
 func (nobody) StableSince() time.Time                              { return epoch }
+func (nobody) AbsentFor() time.Duration                            { return 110 * time.Millisecond }
 func (nobody) MaxPayload() int                                     { return 0 }
 
 func (nobody) ServeReports(ctx context.Context, _ func(context.Context, string, []byte) ([]byte, error)) error {

@@ -324,7 +324,7 @@ func duration(t *testing.T, s string) time.Duration {
 
 // TestWorkers runs scripts over the registry. Times are those after the first moment:
 //
-//	beat TIME worker[:life] [slots=] [leaving]     tick TIME [cut-off|servers=N]
+//	beat TIME worker[:life] [slots=] [leaving]     tick TIME [cut-off|servers=N] [cluster]
 //	pong TIME worker life|nobody|silence           exited TIME worker[:life]
 func TestWorkers(t *testing.T) {
 	t.Parallel()
@@ -356,7 +356,11 @@ func TestWorkers(t *testing.T) {
 				if d.HasArg("cut-off") {
 					stable = time.Time{}
 				}
-				ping, dead = r.tick(now, stable)
+				absentFor := 110 * time.Millisecond
+				if d.HasArg("cluster") {
+					absentFor = 250 * time.Millisecond
+				}
+				ping, dead = r.tick(now, stable, absentFor)
 				for _, p := range ping {
 					out = append(out, "ping "+string(p))
 				}

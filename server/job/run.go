@@ -44,6 +44,9 @@ type Control interface {
 	// StableSince is when our own connection came up, or the set of NATS servers last
 	// changed; zero while it is down.
 	StableSince() time.Time
+	// AbsentFor is for how long nobody answers under the name of a worker that lives, at
+	// most.
+	AbsentFor() time.Duration
 	// MaxPayload is the largest payload of a frame that NATS takes.
 	MaxPayload() int
 }
@@ -366,7 +369,7 @@ func (s *Service) watch(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		s.mu.Lock()
-		ping, dead := s.mu.workers.tick(s.now(), s.deps.Control.StableSince())
+		ping, dead := s.mu.workers.tick(s.now(), s.deps.Control.StableSince(), s.deps.Control.AbsentFor())
 		settled := s.mu.since.Add(settleWithin)
 		s.mu.Unlock()
 		s.mourn(dead)

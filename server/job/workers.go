@@ -56,7 +56,6 @@ const (
 	pingOften     = 100 * time.Millisecond // unheard of for that long: ping, where workers are few
 	pingSeldom    = 500 * time.Millisecond // where they are many
 	pingsPerS     = 500                    // to all workers together
-	absentFor     = 110 * time.Millisecond // nobody answers at its name for longer than a reconnect takes
 	absentAgain   = 40 * time.Millisecond  // pings to one whom nobody answered for are so far apart
 	silentFor     = 5 * time.Second        // it is there and says nothing, others are heard
 	silentAlone   = 60 * time.Second       // nobody else is heard either: it may be our own fault
@@ -79,6 +78,9 @@ type registry struct {
 	upSince time.Time // our own connection, and the set of NATS servers, have been as they are since; zero: it is down
 	stable  time.Time // upSince by the connection's word
 	heardAt time.Time // when anything was heard of any worker
+	// absentFor is for how long nobody has to answer at a worker's name: longer than it
+	// takes to connect again, or elsewhere.
+	absentFor time.Duration
 }
 
 type workerState struct {
@@ -201,7 +203,7 @@ func (r *registry) ponged(now time.Time, id weir.WorkerID, result pingResult, in
 	case w.absent.IsZero():
 		w.absent = now
 	case r.upSince.IsZero():
-	case now.Sub(later(w.absent, r.upSince)) >= absentFor:
+	case now.Sub(later(w.absent, r.upSince)) >= r.absentFor:
 		return r.lose(now, id, workerAbsent)
 	}
 	return nil
@@ -233,10 +235,11 @@ func (r *registry) pingEvery() time.Duration {
 // tick looks at the clock: whom to ping, and who has been silent for too long. stable is
 // when our own connection came up, or the set of NATS servers changed; what was before that
 // does not count. While it is down, zero, nobody is judged.
-func (r *registry) tick(now, stable time.Time) (ping []weir.WorkerID, dead []death) {
+func (r *registry) tick(now, stable time.Time, absentFor time.Duration) (ping []weir.WorkerID, dead []death) {
 	if !stable.Equal(r.stable) || r.upSince.IsZero() {
 		r.stable, r.upSince = stable, now
 	}
+	r.absentFor = absentFor
 	if stable.IsZero() {
 		r.upSince = time.Time{}
 		return nil, nil

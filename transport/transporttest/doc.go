@@ -1,5 +1,5 @@
 // Package transporttest is test support for transport: a conformance suite for
-// channels, run on local ones and on NATS, and a TCP proxy that cuts, refuses and
+// channels, run on local ones and on NATS, clusters of NATS servers, and a TCP proxy that cuts, refuses and
 // stalls connections.
 //
 //	sender ──▶ Proxy ──▶ nats-server ──▶ Proxy ──▶ receiver
