@@ -141,7 +141,7 @@ func TestZombieOfAWorker(t *testing.T) {
 	o.processes["w1"].kill()
 	attempt = o.awaitNext(attempt, 15*time.Second).Attempt
 	cmd := o.command("w1", "")
-	parent := bash(`"$@" & echo "pid $!"; exec sleep infinity`)
+	parent := bash(`setpriv --pdeathsig KILL -- "$@" & echo "pid $!"; exec sleep infinity`)
 	parent.Args = append(append(parent.Args, "bash"), cmd.Args...)
 	parent.Env = cmd.Env
 	p := startCommand(t, "the parent of w1", o.dir, parent)
