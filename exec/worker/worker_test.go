@@ -2,7 +2,6 @@ package worker_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -478,68 +477,5 @@ func TestHangingTask(t *testing.T) {
 		if _, err := h.ask(kind, command); !errors.Is(err, weir.ErrConflict) {
 			t.Errorf("%s: %v", kind, err)
 		}
-	}
-}
-
-func TestCommitOnly(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	out := filepath.Join(h.dir, "out")
-	if err := os.Mkdir(out, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	m := h.deployment(1, `CREATE TABLE r (k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '5');
-CREATE TABLE w (k INT) WITH ('connector' = 'filesystem', 'format' = 'json', 'path' = '`+out+`'); INSERT INTO w SELECT k FROM r`)
-	h.must(deploy.KindDeploy, m)
-	var sources []weir.TaskID
-	for _, task := range checkpoint.TasksOf(m.Graph, m.Parallelism) {
-		if task.Source {
-			sources = append(sources, task.ID)
-		}
-	}
-	h.until("the sources end", func(r []deploy.Report, _ deploy.Heartbeat) bool {
-		ended := map[weir.TaskID]bool{}
-		for _, x := range r {
-			if x.Ended != nil {
-				ended[*x.Ended] = true
-			}
-		}
-		return len(ended) == len(sources)
-	})
-	h.must(deploy.KindTrigger, deploy.Trigger{Header: deploy.Head(), Tasks: sources, Trigger: checkpoint.Trigger{Job: jobID, Attempt: m.Attempt, Checkpoint: 1, At: time.Now()}})
-	lists := map[weir.OperatorID][]json.RawMessage{}
-	h.until("every task acknowledges", func(r []deploy.Report, _ deploy.Heartbeat) bool {
-		n := 0
-		clear(lists)
-		for _, x := range r {
-			if x.Ack == nil {
-				continue
-			}
-			n++
-			for _, o := range x.Ack.Snapshot.Operators {
-				lists[o.Operator] = append(lists[o.Operator], o.List...)
-			}
-		}
-		return n == len(m.Tasks)
-	})
-	h.must(deploy.KindStop, deploy.Stop{Header: deploy.Head(), Job: jobID, Attempt: m.Attempt})
-	commit := deploy.CommitOnly{Header: deploy.Head(), Job: jobID, Attempt: m.Attempt, Checkpoint: 1, Graph: m.Graph, Lists: lists}
-	for range 2 {
-		h.must(deploy.KindCommitOnly, commit)
-	}
-	rows := 0
-	files, err := filepath.Glob(filepath.Join(out, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows += strings.Count(string(text), "\n")
-	}
-	if rows != 5 {
-		t.Errorf("%d rows are visible in %v, want 5", rows, files)
 	}
 }

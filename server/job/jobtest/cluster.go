@@ -41,6 +41,8 @@ type Cluster struct {
 
 	// Lose, if it says so, loses a command of a server on its way.
 	Lose atomic.Pointer[func(kind string) bool]
+	// LoseReply, if it says so, loses the reply to a command that was carried out.
+	LoseReply atomic.Pointer[func(kind string) bool]
 
 	mu struct {
 		sync.Mutex
@@ -58,8 +60,9 @@ type node struct {
 // A control is a transport.Control that can be cut off, as kill -9 does.
 type control struct {
 	*transport.Control
-	dead atomic.Bool
-	lose *atomic.Pointer[func(kind string) bool]
+	dead      atomic.Bool
+	lose      *atomic.Pointer[func(kind string) bool]
+	loseReply *atomic.Pointer[func(kind string) bool]
 }
 
 // Command loses what the test wants lost.
@@ -67,7 +70,11 @@ func (c *control) Command(ctx context.Context, worker weir.WorkerID, key weir.Co
 	if f := c.lose.Load(); f != nil && (*f)(key.Kind) {
 		return nil, fmt.Errorf("%s to %s: lost", key.Kind, worker)
 	}
-	return c.Control.Command(ctx, worker, key, body)
+	reply, err := c.Control.Command(ctx, worker, key, body)
+	if f := c.loseReply.Load(); f != nil && err == nil && (*f)(key.Kind) {
+		return nil, fmt.Errorf("%s to %s: %w", key.Kind, worker, context.DeadlineExceeded)
+	}
+	return reply, err
 }
 
 // Heartbeat says nothing once the node is dead.
@@ -179,7 +186,15 @@ func (c *Cluster) control(name string) *control {
 	defer cancel()
 	ctl, err := transport.OpenControl(ctx, transport.Options{URL: c.url, Name: name, Log: c.log, Objects: blob.Whole{Store: c.Blobs}})
 	c.must(err)
-	return &control{Control: ctl, lose: &c.Lose}
+	return &control{Control: ctl, lose: &c.Lose, loseReply: &c.LoseReply}
+}
+
+// Control is a connection for control, as a worker's; it ends with the test.
+func (c *Cluster) Control(name string) *transport.Control {
+	c.tb.Helper()
+	ctl := c.control(name)
+	c.tb.Cleanup(ctl.Close)
+	return ctl.Control
 }
 
 func (c *Cluster) run(name string, ctl *control, run func(context.Context) error) {
