@@ -285,26 +285,31 @@ func (d *desk) rest(c *call) {
 	}
 }
 
-// answer answers one message. An answer that is too large goes as an object, which the
-// asker deletes; a repetition of the message is told of the same one.
+// answer answers one message; a repetition of it gets the same bytes, be it that they
+// name an object, which the asker deletes, or say why there is none.
 func (d *desk) answer(c *call, to asker) {
 	if c.reply != nil && c.last.id == to.id {
 		d.send(to.respond, c.reply)
 		return
 	}
-	a := newAnswer(to.id, c.body, c.err)
-	reply := a.encode()
-	if most := d.c.link.nc.MaxPayload(); int64(len(reply)) > most {
-		o, err := d.c.objects.put(d.ctx, a.Body, len(reply), most)
-		if err != nil {
-			d.send(to.respond, newAnswer(to.id, nil, err).encode())
-			return
+	c.last, c.reply = to, d.reply(newAnswer(to.id, c.body, c.err))
+	d.send(to.respond, c.reply)
+}
+
+// reply gives the bytes of an answer, whose body may go as an object.
+func (d *desk) reply(a answer) []byte {
+	most := d.c.link.nc.MaxPayload()
+	if int64(len(a.Body)) < most {
+		if reply := a.encode(); int64(len(reply)) <= most {
+			return reply
 		}
-		a.Body, a.Object = nil, o
-		reply = a.encode()
 	}
-	c.last, c.reply = to, reply
-	d.send(to.respond, reply)
+	o, err := d.c.objects.put(d.ctx, a.Body, len(a.Body), most)
+	if err != nil {
+		return newAnswer(a.ID, nil, err).encode()
+	}
+	a.Body, a.Object = nil, o
+	return a.encode()
 }
 
 // end ends a call that is not answered: a repetition begins anew.

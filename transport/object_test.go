@@ -217,13 +217,17 @@ func TestForeignObjects(t *testing.T) {
 	m := &memory{}
 	url, open := smallAt(t, m)
 	serve(t, open(""), "inc", echo)
+	pinged(t, open(""), "inc")
 	nc := observer(t, url)
 	for _, key := range []string{"job_00/1/manifest", "control/other/1700000000-" + strings.Repeat("0", 32), "control/default/x", "control/default/../x"} {
 		m.with(func() { m.mu.objects = map[string][]byte{key: []byte(`1`)} })
 		ask := fmt.Sprintf(`{"v":1,"id":"a","kind":"x","object":{"key":%q,"sha256":"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b","length":1}}`, key)
 		got, err := nc.RequestWithContext(bounded(t), "weir.default.w.w-1.command.x", []byte(ask))
-		if err != nil || !strings.Contains(string(got.Data), "which cannot hold one of cluster default") {
-			t.Errorf("%s: %s, %v", key, got.Data, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(got.Data), "which cannot hold one of cluster default") {
+			t.Errorf("%s: %s", key, got.Data)
 		}
 		if m.left() != 1 {
 			t.Errorf("%s was deleted", key)
