@@ -11,6 +11,7 @@ import (
 )
 
 func (s *Service) ping(ctx context.Context, id weir.WorkerID) {
+	asked := s.now()
 	incarnation, err := s.deps.Control.Ping(ctx, id)
 	result := pingSilence
 	switch {
@@ -22,7 +23,7 @@ func (s *Service) ping(ctx context.Context, id weir.WorkerID) {
 		result = pingNobody
 	}
 	s.mu.Lock()
-	dead := s.mu.workers.ponged(s.now(), id, result, incarnation)
+	dead := s.mu.workers.ponged(s.now(), asked, id, result, incarnation)
 	s.mu.Unlock()
 	s.mourn(dead)
 }

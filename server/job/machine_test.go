@@ -325,7 +325,7 @@ func duration(t *testing.T, s string) time.Duration {
 // TestWorkers runs scripts over the registry. Times are those after the first moment:
 //
 //	beat TIME worker[:life] [slots=] [leaving]     tick TIME [cut-off|servers=N] [cluster]
-//	pong TIME worker life|nobody|silence           exited TIME worker[:life]
+//	pong TIME worker life|nobody|silence [asked=]  exited TIME worker[:life]
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/workers", func(t *testing.T, path string) {
@@ -372,7 +372,9 @@ func TestWorkers(t *testing.T) {
 				case "silence":
 					result = pingSilence
 				}
-				dead = r.ponged(now, id, result, incarnation)
+				asked := d.CmdArgs[0].Key
+				d.MaybeScanArgs(t, "asked", &asked)
+				dead = r.ponged(now, epoch.Add(duration(t, asked)), id, result, incarnation)
 			case "exited":
 				dead = r.exited(now, id, life)
 			}

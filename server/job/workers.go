@@ -87,7 +87,6 @@ type workerState struct {
 	beat     deploy.Heartbeat // the last one
 	at       time.Time        // when anything was heard
 	lost     string           // why it is dead; empty: it lives
-	pinged   bool             // a ping is under way
 	absent   time.Time        // since when nobody answers; zero: somebody does
 	history  []beatAt         // oldest first
 	former   []string         // incarnations that this one replaced: their processes may hang and wake up
@@ -182,13 +181,14 @@ const (
 	pingSilence             // no answer in time, or our own connection is to blame
 )
 
-// ponged takes the end of a ping in.
-func (r *registry) ponged(now time.Time, id weir.WorkerID, result pingResult, incarnation string) []death {
+// ponged takes the end of a ping that was sent at asked in. Pings overlap: one that was
+// delivered to a process in its last moment tells nothing until its limit, and the next
+// one tells that nobody is there.
+func (r *registry) ponged(now, asked time.Time, id weir.WorkerID, result pingResult, incarnation string) []death {
 	w := r.workers[id]
 	if w == nil || w.lost != "" {
 		return nil
 	}
-	w.pinged = false
 	if result == pingAnswered && slices.Contains(w.former, incarnation) {
 		result = pingSilence // says nothing about the one that replaced it
 	}
@@ -198,8 +198,9 @@ func (r *registry) ponged(now time.Time, id weir.WorkerID, result pingResult, in
 	case result == pingAnswered:
 		r.hears(now)
 		w.at, w.absent = now, time.Time{}
+	case result == pingSilence && !asked.Before(w.absent):
+		w.absent = time.Time{} // somebody takes its pings
 	case result == pingSilence:
-		w.absent = time.Time{}
 	case w.absent.IsZero():
 		w.absent = now
 	case r.upSince.IsZero():
@@ -261,8 +262,8 @@ func (r *registry) tick(now, stable time.Time, absentFor time.Duration) (ping []
 		if !w.absent.IsZero() {
 			due = absentAgain
 		}
-		if !w.pinged && now.Sub(w.at) >= due && now.Sub(w.pingedAt) >= due {
-			w.pinged, w.pingedAt = true, now
+		if now.Sub(w.at) >= due && now.Sub(w.pingedAt) >= due {
+			w.pingedAt = now
 			ping = append(ping, id)
 		}
 	}
