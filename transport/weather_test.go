@@ -213,9 +213,9 @@ func (w weather) stream(t *testing.T, seed uint64) {
 	b.to.Release(d.Job, d.Attempt)
 }
 
-// TestConformanceWeather runs the suite in weather that does not end: what strikes does
-// so again as soon as it has ended, ten times a second at most. Without WEIR_LONG it
-// is cuts alone.
+// TestConformanceWeather runs the suite in weather that strikes at once and then again,
+// ten times a second at most and ten times in all: a machine that takes longer than
+// that to connect would get nowhere otherwise. Without WEIR_LONG it is cuts alone.
 func TestConformanceWeather(t *testing.T) {
 	t.Parallel()
 	all := weathers()
@@ -244,7 +244,7 @@ func (w weather) rage(t *testing.T, b broken) {
 		s.strike()
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
-		for {
+		for range 9 {
 			select {
 			case <-tick.C:
 				s.strike()
