@@ -233,19 +233,41 @@ func (l *link) flip() {
 }
 
 // redacted leaves out of a list of URLs who the user is: a password, or a token. It
-// need not parse.
+// need not parse, and a password may hold a comma.
 func redacted(urls string) string {
 	all := strings.Split(urls, ",")
-	for i, one := range all {
+	last := len(all) // the part that names the user's host
+	for i := len(all) - 1; i >= 0; i-- {
+		one := all[i]
 		if at := strings.LastIndex(one, "@"); at >= 0 {
-			scheme, _, ok := strings.Cut(one[:at], "://")
-			if !ok {
-				scheme = "nats"
-			}
-			all[i] = strings.TrimSpace(scheme) + "://" + one[at+1:]
+			last = i
+			all[i] = scheme(one[:at]) + one[at+1:]
+		} else if last < len(all) && !plainHost(one) { // the beginning of a user with a comma
+			all[i] = scheme(one) + all[last][strings.Index(all[last], "://")+3:]
+			all = append(all[:i+1], all[last+1:]...)
+			last = len(all)
 		}
 	}
 	return strings.Join(all, ",")
+}
+
+// scheme is that of a URL, or of the beginning of one.
+func scheme(one string) string {
+	name, _, ok := strings.Cut(one, "://")
+	if !ok {
+		name = "nats"
+	}
+	return strings.TrimSpace(name) + "://"
+}
+
+// plainHost reports whether a URL names a port, or nothing that may be a secret.
+func plainHost(one string) bool {
+	_, address, ok := strings.Cut(one, "://")
+	if !ok {
+		address = one
+	}
+	_, port, ok := strings.Cut(address, ":")
+	return !ok || strings.Trim(port, "0123456789") == ""
 }
 
 func subjectOf(sub *nats.Subscription) string {

@@ -307,7 +307,7 @@ func TestPasswordsAreNotShown(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"nats://u:S3cr@127.0.0.1:1", "nats://u:S3cr%40t@127.0.0.1:1", "nats://S3cr@127.0.0.1:1", "u:S3cr@127.0.0.1:1", "nats://a@127.0.0.1:1, nats://u:S3cr@127.0.0.1:2",
-		"nats://u:S3cr@127.0.0.1:bad", "nats://u:S3cr%zz@127.0.0.1:1", "nats://u:S3cr@[::1", "nats://u:S3cr x@127.0.0.1:1", "nats://u:S3@cr@127.0.0.1:1",
+		"nats://u:S3cr@127.0.0.1:bad", "nats://u:S3cr%zz@127.0.0.1:1", "nats://u:S3cr@[::1", "nats://u:S3cr x@127.0.0.1:1", "nats://u:S3@cr@127.0.0.1:1", "nats://u:S3c,r@127.0.0.1:1", "nats://127.0.0.1:1,nats://u:S3c,S3,S3@127.0.0.1:1",
 	} {
 		_, err := transport.OpenControl(t.Context(), transport.Options{URL: url, Name: "test"})
 		if err == nil || strings.Contains(err.Error(), "S3") || !strings.Contains(err.Error(), "nats://") {

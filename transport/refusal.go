@@ -37,7 +37,7 @@ func advice(err error) string {
 		return "the server's certificate is for another name: connect by a name that it holds, or issue one for this address"
 	case errors.As(err, &invalid):
 		return "the server's certificate is not valid (expired, or not for a server): renew it"
-	case strings.Contains(text, "certificate required"), strings.Contains(text, "tls: bad certificate"), strings.Contains(text, "unknown certificate authority"), strings.Contains(text, "tls: unknown certificate"):
+	case strings.Contains(text, "certificate required"), strings.Contains(text, "tls: bad certificate"), strings.Contains(text, "unknown certificate authority"), strings.Contains(text, "tls: unknown certificate"), strings.Contains(text, "closed by remote after TLS handshake"):
 		return "the server verifies clients and does not take this one's certificate: give a certificate and key that are signed by the CA it trusts"
 	}
 	return "is it running, and is the URL right?"
@@ -71,8 +71,20 @@ func newComplaints(log *slog.Logger) *complaints {
 	return c
 }
 
+// steady leaves out of an error what differs from try to try: the port at our end.
+func steady(text string) string {
+	words := strings.Fields(text)
+	for i, w := range words {
+		if _, to, ok := strings.Cut(w, "->"); ok {
+			words[i] = to
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // due reports whether text is to be said now.
 func (c *complaints) due(text string, now time.Time) bool {
+	text = steady(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at, said := c.mu.said[text]; said && now.Sub(at) < complainEvery {

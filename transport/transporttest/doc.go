@@ -1,6 +1,6 @@
 // Package transporttest is test support for transport: a conformance suite for
-// channels, run on local ones and on NATS, clusters of NATS servers, and a TCP proxy that cuts, refuses and
-// stalls connections.
+// channels, run on local ones and on NATS; clusters of NATS servers; authorities that
+// sign certificates; and a TCP proxy that cuts, refuses and stalls connections.
 //
 //	sender ──▶ Proxy ──▶ nats-server ──▶ Proxy ──▶ receiver
 //
