@@ -64,6 +64,8 @@ const (
 	beatsKept     = 16
 	formerKept    = 16
 	settleWithin  = 1200 * time.Millisecond // every worker has said something within
+	heardBefore   = 1500 * time.Millisecond // who is not heard for longer may be cut off
+	backFor       = 3 * time.Second         // and then has a new connection to NATS within
 	workerGone    = "its process ended"
 	workerAbsent  = "nobody answers under its name"
 	workerAgain   = "its process was started anew"
@@ -88,6 +90,7 @@ type workerState struct {
 	at       time.Time        // when anything was heard
 	lost     string           // why it is dead; empty: it lives
 	absent   time.Time        // since when nobody answers; zero: somebody does
+	backAt   time.Time        // when it was last heard after it had not been for longer than heardBefore
 	history  []beatAt         // oldest first
 	former   []string         // incarnations that this one replaced: their processes may hang and wake up
 	lostAt   time.Time
@@ -136,7 +139,8 @@ func (r *registry) heard(now time.Time, beat deploy.Heartbeat) (joined bool, dea
 	}
 	joined = joined || w.beat.Slots < beat.Slots
 	r.hears(now)
-	w.beat, w.at, w.absent = beat, now, time.Time{}
+	w.hears(now)
+	w.beat = beat
 	if w.history = append(w.history, beatAt{now, beat}); len(w.history) > beatsKept {
 		w.history = w.history[1:]
 	}
@@ -197,17 +201,33 @@ func (r *registry) ponged(now, asked time.Time, id weir.WorkerID, result pingRes
 		return r.lose(now, id, workerAgain)
 	case result == pingAnswered:
 		r.hears(now)
-		w.at, w.absent = now, time.Time{}
+		w.hears(now)
 	case result == pingSilence && !asked.Before(w.absent):
 		w.absent = time.Time{} // somebody takes its pings
 	case result == pingSilence:
 	case w.absent.IsZero():
 		w.absent = now
 	case r.upSince.IsZero():
+	case w.wasCutOff(): // it may have given its connection up: that is silence
 	case now.Sub(later(w.absent, r.upSince)) >= r.absentFor:
 		return r.lose(now, id, workerAbsent)
 	}
 	return nil
+}
+
+// hears notes that the worker is heard.
+func (w *workerState) hears(now time.Time) {
+	if !w.at.IsZero() && now.Sub(w.at) > heardBefore {
+		w.backAt = now
+	}
+	w.at, w.absent = now, time.Time{}
+}
+
+// wasCutOff reports whether the worker could not be heard shortly before nobody answered
+// under its name. Then its old connection may have been given up, its last words being
+// late, and a new one be on its way.
+func (w *workerState) wasCutOff() bool {
+	return w.absent.Sub(w.at) > heardBefore || w.absent.Sub(w.backAt) < backFor
 }
 
 func later(a, b time.Time) time.Time {
