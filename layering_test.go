@@ -64,6 +64,7 @@ var only = map[string]string{
 	"github.com/cockroachdb/pebble/v2":  "exec/state",
 	"github.com/labstack/echo/v4":       "server",
 	"github.com/spf13/cobra":            "cmd/weir",
+	"github.com/prometheus":             "server",
 }
 
 // forbidden lists dependencies that must not reach a package, with the reason.
@@ -85,6 +86,7 @@ var goroutines = map[string]string{
 	"exec/worker/attempt.go":  "one goroutine per task",
 	"exec/worker/watching.go": "the question of which attempts are over, beside the watch",
 	"exec/worker/worker.go":   "heartbeats beside commands; the tasks' reports",
+	"server/job/channels.go":  "workers asked for their figures at once",
 	"server/job/driver.go":    "a job's loop beside the actions that wait for others",
 	"server/job/run.go":       "the lease, what workers say, one goroutine per job",
 	"server/server.go":        "the HTTP listener and its shutdown",

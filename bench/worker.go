@@ -18,6 +18,7 @@ import (
 	"weir/checkpoint/blob"
 	"weir/exec"
 	"weir/exec/batch"
+	"weir/exec/deploy"
 	"weir/exec/op"
 	"weir/exec/sink"
 	"weir/exec/source"
@@ -92,6 +93,16 @@ func (c channels) Inbound(job weir.JobID, attempt weir.AttemptID, ch weir.Channe
 
 func (c channels) Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool) (exec.Outbound, error) {
 	return c.Network.Outbound(job, attempt, ch, local)
+}
+
+// Channels says how every end of a channel here fares.
+func (c channels) Channels() []deploy.ChannelStats {
+	list := c.Network.Channels()
+	out := make([]deploy.ChannelStats, len(list))
+	for i, s := range list {
+		out[i] = deploy.ChannelStats(s) // the same fields
+	}
+	return out
 }
 
 // seen is what the tables of a worker have seen since it began.

@@ -6,6 +6,9 @@
 //	                                             ▼
 //	                                   problem+json (errors.go)
 //
+// /metrics (metrics.go) is for Prometheus: each answer is collected anew, by asking the
+// workers and the metastore; docs/metrics.md lists the metrics.
+//
 // server.go has the whole route table. Each other file has a resource: its requests
 // and responses as Go structs, whose JSON form is the API's, and its handlers, whose
 // comments are the OpenAPI document's text (package openapi, go run ./openapi/gen).

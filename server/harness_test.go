@@ -44,6 +44,23 @@ type fake struct {
 	rejects func(limit int, cursor string) (*job.RejectPage, error)
 	workers []job.Worker
 	rates   job.Rates
+
+	channels func() (job.Channels, error)
+	observe  func(ctx context.Context) (job.Observation, error)
+}
+
+func (f *fake) Channels(ctx context.Context, idOrName string) (job.Channels, error) {
+	if f.channels == nil {
+		return f.Service.Channels(ctx, idOrName)
+	}
+	return f.channels()
+}
+
+func (f *fake) Observe(ctx context.Context) (job.Observation, error) {
+	if f.observe == nil {
+		return f.Service.Observe(ctx)
+	}
+	return f.observe(ctx)
 }
 
 func (f *fake) TriggerCheckpoint(ctx context.Context, idOrName string, wait time.Duration) (job.Triggered, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-playground/validator/v10"
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"weir"
@@ -45,6 +46,8 @@ type Reads interface {
 	Get(ctx context.Context, idOrName string) (weir.Job, error)
 	List(ctx context.Context, f weir.JobFilter) ([]weir.Job, error)
 	Rates(ctx context.Context, idOrName string) (job.Rates, error)
+	Channels(ctx context.Context, idOrName string) (job.Channels, error)
+	Observe(ctx context.Context) (job.Observation, error)
 	Results(ctx context.Context, idOrName string, q job.ResultQuery) (*job.ResultPage, error)
 	Changes(ctx context.Context, idOrName, cursor string) (*job.ChangePage, error)
 	Rejects(ctx context.Context, idOrName string, limit int, cursor string) (*job.RejectPage, error)
@@ -114,6 +117,8 @@ type Server struct {
 	deps      Deps
 	opts      Options
 	validator *validator.Validate
+	metrics   *metrics
+	process   prometheus.Gatherer // this process's own figures
 	handler   http.Handler
 }
 
@@ -124,7 +129,7 @@ func New(deps Deps, opts Options) *Server {
 	if opts.Files == nil {
 		opts.Files = web.Files()
 	}
-	s := &Server{deps: deps, opts: opts, validator: newValidator()}
+	s := &Server{deps: deps, opts: opts, validator: newValidator(), metrics: newMetrics(), process: processFigures()}
 	e := echo.New()
 	e.HTTPErrorHandler = s.fail
 	s.routes(e)
@@ -170,6 +175,7 @@ func (s *Server) routes(e *echo.Echo) {
 	get("/v1/jobs/:job/attempts", s.listAttempts)
 	get("/v1/jobs/:job/results", s.getResults)
 	get("/v1/jobs/:job/rejects", s.getRejects)
+	get("/v1/jobs/:job/metrics", s.getJobMetrics)
 
 	e.POST("/v1/jobs/:job/checkpoints", s.triggerCheckpoint)
 	get("/v1/jobs/:job/checkpoints", s.listCheckpoints)
@@ -197,6 +203,7 @@ func (s *Server) routes(e *echo.Echo) {
 	get("/v1/cluster", s.getCluster)
 	get("/healthz", s.getHealth)
 	get("/readyz", s.getReady)
+	get("/metrics", s.getMetrics)
 	get("/openapi.json", s.getDocument)
 	get("/docs", s.getDocs)
 	get("/docs/:file", s.getDocsFile)

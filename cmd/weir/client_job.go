@@ -22,7 +22,7 @@ func newJob() *cobra.Command {
 		Use: "job", Short: "submit, list, show, stop, cancel, start, adopt and delete jobs", Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newJobSubmit(), newJobList(), newJobShow(), newJobStop(), newJobCancel(), newJobStart(), newJobDelete(), newJobAdopt(), newJobResults(), newJobRejects(), newJobEvents())
+	cmd.AddCommand(newJobSubmit(), newJobList(), newJobShow(), newJobStop(), newJobCancel(), newJobStart(), newJobDelete(), newJobAdopt(), newJobResults(), newJobRejects(), newJobEvents(), newJobMetrics())
 	return cmd
 }
 

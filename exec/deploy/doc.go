@@ -5,6 +5,7 @@
 //	       ──Progress──▶ worker                                            how far a checkpoint is
 //	       ──Checkpoint, CancelCheckpoint──▶ server                        to the lease's holder
 //	       ──Results, Changes──▶ worker ──Read──▶ workers                 reads
+//	       ──Channels──▶ worker                                            how its channels fare
 //	       ◀──Report: Ack, TaskStatus, Ended, Committed──                 reports
 //	       ◀──Heartbeat──                                                 once a second
 //

@@ -25,6 +25,7 @@ const (
 	KindResults    = "results"
 	KindChanges    = "changes"
 	KindRead       = "read"
+	KindChannels   = "channels"
 	KindCheckpoint = "checkpoint" // between servers: trigger at the holder of the lease
 	// KindCancelCheckpoint has a pending checkpoint given up there.
 	KindCancelCheckpoint = "cancel_checkpoint"

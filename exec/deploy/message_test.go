@@ -49,6 +49,11 @@ func messages() map[string]deploy.Message {
 			At: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), Base: 4, Pending: []weir.CheckpointID{5, 6},
 		}},
 		"progress": deploy.Progress{Header: head, Job: job, Attempt: attempt, Checkpoint: 6},
+		"channels": deploy.Channels{Header: head, Job: job},
+		"channel_list": deploy.ChannelList{Header: head, Channels: []deploy.ChannelStats{{
+			Job: job, Attempt: attempt, Channel: weir.ChannelID{Edge: 1, From: weir.TaskID{Subtask: deploy.AllSubtasks}, To: task}, Local: true, Sending: true,
+			QueuedBytes: 1, UnackedBytes: 2, CreditBytes: 3, BytesPerSecond: 4.5, Resent: 5,
+		}}},
 		"progressed": deploy.Progressed{Header: head, Tasks: []checkpoint.Progress{{
 			Task: task, Worker: "w1", Stage: checkpoint.StageAligning, SinceMS: 1.5, Missing: []weir.TaskID{{Subtask: 1}}, BackPressured: 0.5, Busy: 0.25, Doing: "storing object 3",
 		}}},

@@ -47,6 +47,12 @@ func (w *Worker) run(ctx context.Context, kind string, body []byte) ([]byte, err
 			return nil, err
 		}
 		return w.progress(m)
+	case deploy.KindChannels:
+		var m deploy.Channels
+		if err := deploy.Decode(body, &m); err != nil {
+			return nil, err
+		}
+		return w.channels(m), nil
 	case deploy.KindClose:
 		var m deploy.Close
 		return nil, decoded(deploy.Decode(body, &m), func() error { return w.close(ctx, m) })
@@ -187,6 +193,15 @@ func (w *Worker) progress(m deploy.Progress) ([]byte, error) {
 	}
 	slices.SortFunc(answer.Tasks, func(a, b checkpoint.Progress) int { return a.Task.Compare(b.Task) })
 	return deploy.Encode(answer), nil
+}
+
+// channels says how the channels here fare, of one job or of all.
+func (w *Worker) channels(m deploy.Channels) []byte {
+	list := w.cfg.Network.Channels()
+	if m.Job != "" {
+		list = slices.DeleteFunc(list, func(c deploy.ChannelStats) bool { return c.Job != m.Job })
+	}
+	return deploy.Encode(deploy.ChannelList{Header: deploy.Head(), Channels: deploy.SumChannels(list, deploy.MaxChannels)})
 }
 
 // each tells tasks of an attempt, in turn; the first failure ends it.

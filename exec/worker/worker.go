@@ -41,6 +41,8 @@ type Network interface {
 	Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool) (exec.Outbound, error)
 	// MaxPayload is the largest payload of a frame that the network takes; 0: any.
 	MaxPayload() int
+	// Channels says how every end of a channel here fares, by job, attempt and channel.
+	Channels() []deploy.ChannelStats
 	// Release drops all channels of an attempt.
 	Release(job weir.JobID, attempt weir.AttemptID)
 }

@@ -129,6 +129,16 @@ func (n network) Outbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, loc
 	return n.Network.Outbound(j, a, ch, local)
 }
 
+// Channels says how every end of a channel here fares.
+func (n network) Channels() []deploy.ChannelStats {
+	list := n.Network.Channels()
+	out := make([]deploy.ChannelStats, len(list))
+	for i, s := range list {
+		out[i] = deploy.ChannelStats(s) // the same fields
+	}
+	return out
+}
+
 type harness struct {
 	t      *testing.T
 	c      *control

@@ -32,6 +32,10 @@ func (s *Service) rates(ctx context.Context, idOrName string) (Rates, error) {
 	if err != nil {
 		return Rates{}, err
 	}
+	return s.ratesOf(j)
+}
+
+func (s *Service) ratesOf(j weir.Job) (Rates, error) {
 	g, err := decodeGraph(j)
 	if err != nil {
 		return Rates{}, err

@@ -125,3 +125,15 @@ func (s *Service) Workers(ctx context.Context) ([]Worker, error) {
 func (s *Service) Rates(ctx context.Context, idOrName string) (Rates, error) {
 	return s.rates(ctx, idOrName)
 }
+
+// Channels asks the workers of a job how its channels fare. Where none of them answers the
+// error is ErrUnavailable.
+func (s *Service) Channels(ctx context.Context, idOrName string) (Channels, error) {
+	return s.channels(ctx, idOrName)
+}
+
+// Observe asks all workers at once for what is measured, for 2 s at most. What is known is
+// there beside an error too, which says that the jobs could not be listed.
+func (s *Service) Observe(ctx context.Context) (Observation, error) {
+	return s.observe(ctx)
+}

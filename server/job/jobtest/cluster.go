@@ -17,6 +17,7 @@ import (
 	"weir"
 	"weir/checkpoint/blob"
 	"weir/exec"
+	"weir/exec/deploy"
 	"weir/exec/op"
 	"weir/exec/sink"
 	"weir/exec/source"
@@ -100,6 +101,16 @@ func (n network) Inbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, loca
 // Outbound opens a sending end.
 func (n network) Outbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, local bool) (exec.Outbound, error) {
 	return n.Network.Outbound(j, a, ch, local)
+}
+
+// Channels says how every end of a channel here fares.
+func (n network) Channels() []deploy.ChannelStats {
+	list := n.Network.Channels()
+	out := make([]deploy.ChannelStats, len(list))
+	for i, s := range list {
+		out[i] = deploy.ChannelStats(s) // the same fields
+	}
+	return out
 }
 
 // New starts NATS and the metastore; servers and workers are added.

@@ -273,6 +273,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/jobs/{job}/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a job's rates and how the channels between its tasks fare
+         * @description The workers are asked when this is read. 503 says that none of the job's answers.
+         */
+        get: operations["getV1JobsJobMetrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/jobs/{job}/plan": {
         parameters: {
             query?: never;
@@ -969,10 +989,56 @@ export interface components {
             /** Format: date-time */
             watermark?: string;
         };
+        JobChannel: {
+            /** @description taken by the receiving task, of late */
+            bytes_per_second: number;
+            /** @description may still be sent */
+            credit_bytes: number;
+            /** @description its index in the edges of the job's plan */
+            edge: number;
+            /**
+             * @description the sending task: chain/subtask; 0/*: all subtasks, as a worker has more than 1000 channels
+             * @example 0/1
+             */
+            from: string;
+            /** @description both tasks are on one worker */
+            local: boolean;
+            /** @description wait at either end */
+            queued_bytes: number;
+            /** @description sent again in this attempt */
+            resent_frames: number;
+            /**
+             * @description the receiving task
+             * @example 1/0
+             */
+            to: string;
+            /** @description given by the sending task and not acknowledged */
+            unacked_bytes: number;
+        };
         JobList: {
             jobs: components["schemas"]["Job"][];
             /** @description cursor of the next page; absent: this is the last */
             next?: string;
+        };
+        JobMetrics: {
+            attempt: number;
+            /** @description By edge, sender and receiver; none where no attempt runs. */
+            channels: components["schemas"]["JobChannel"][];
+            /** @description its id */
+            job: string;
+            name: string;
+            /** @description read by sources since the attempt began */
+            rows_in: number;
+            rows_in_per_second: number;
+            /** @description given to sinks and results */
+            rows_out: number;
+            rows_out_per_second: number;
+            /** @description since the job began */
+            rows_rejected: number;
+            /** @enum {string} */
+            status: "CREATED" | "SCHEDULING" | "RUNNING" | "RESTARTING" | "STOPPING" | "STOPPED" | "CANCELED" | "FINISHED" | "FAILED";
+            /** @description Workers that run tasks of the job and did not tell their figures within 2 s. */
+            unanswered: string[];
         };
         JobPlan: {
             chains: components["schemas"]["JobChain"][];
@@ -2017,6 +2083,38 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["EventList"];
                     "text/event-stream": string;
+                };
+            };
+            /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getV1JobsJobMetrics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description id or name */
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobMetrics"];
                 };
             };
             /** @description A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again */

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// metricsView is how a job and its channels fare.
+type metricsView struct {
+	RowsIn           int64   `json:"rows_in"`
+	RowsOut          int64   `json:"rows_out"`
+	RowsInPerSecond  float64 `json:"rows_in_per_second"`
+	RowsOutPerSecond float64 `json:"rows_out_per_second"`
+	Channels         []struct {
+		Edge           int     `json:"edge"`
+		From           string  `json:"from"`
+		To             string  `json:"to"`
+		Local          bool    `json:"local"`
+		QueuedBytes    int64   `json:"queued_bytes"`
+		UnackedBytes   int64   `json:"unacked_bytes"`
+		CreditBytes    int64   `json:"credit_bytes"`
+		BytesPerSecond float64 `json:"bytes_per_second"`
+		ResentFrames   int64   `json:"resent_frames"`
+	} `json:"channels"`
+	Unanswered []string `json:"unanswered"`
+}
+
+func newJobMetrics() *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{
+		Use: "metrics JOB", Short: "print a job's rates and how the channels between its tasks fare", Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := f.client()
+			if err != nil {
+				return err
+			}
+			var raw json.RawMessage
+			if err := c.do(cmd.Context(), "GET", jobPath(args[0], "/metrics"), nil, &raw); err != nil {
+				return err
+			}
+			return f.show(cmd.OutOrStdout(), raw, func(w io.Writer) error {
+				var m metricsView
+				if err := json.Unmarshal(raw, &m); err != nil {
+					return err
+				}
+				return m.print(w)
+			})
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// print writes a line of rates, a table of channels, and who is missing in it.
+func (m metricsView) print(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "rows in %s, %s/s; rows out %s, %s/s\n", grouped(m.RowsIn), grouped(int64(m.RowsInPerSecond)), grouped(m.RowsOut), grouped(int64(m.RowsOutPerSecond)))
+	if err != nil {
+		return err
+	}
+	t := newTextTable("EDGE", "FROM", "TO", "LOCAL", "QUEUED", "UNACKED", "CREDIT", "PER SECOND", "RESENT")
+	for i := 4; i < len(t.right); i++ {
+		t.right[i] = true
+	}
+	for _, c := range m.Channels {
+		local := "no"
+		if c.Local {
+			local = "yes"
+		}
+		t.add(strconv.Itoa(c.Edge), c.From, c.To, local, bytesText(c.QueuedBytes), bytesText(c.UnackedBytes), bytesText(c.CreditBytes), bytesText(int64(c.BytesPerSecond)), grouped(c.ResentFrames))
+	}
+	if err := t.print(w); err != nil || len(m.Unanswered) == 0 {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "not answered, so not all is here: %s\n", strings.Join(m.Unanswered, ", "))
+	return err
+}

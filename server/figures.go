@@ -1,0 +1,76 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+)
+
+// JobMetrics are a job's figures as they stand now.
+type JobMetrics struct {
+	Job              string  `json:"job"` // its id
+	Name             string  `json:"name"`
+	Status           string  `json:"status" enums:"CREATED,SCHEDULING,RUNNING,RESTARTING,STOPPING,STOPPED,CANCELED,FINISHED,FAILED"`
+	Attempt          int64   `json:"attempt"`
+	RowsIn           int64   `json:"rows_in"`       // read by sources since the attempt began
+	RowsOut          int64   `json:"rows_out"`      // given to sinks and results
+	RowsRejected     int64   `json:"rows_rejected"` // since the job began
+	RowsInPerSecond  float64 `json:"rows_in_per_second"`
+	RowsOutPerSecond float64 `json:"rows_out_per_second"`
+	// By edge, sender and receiver; none where no attempt runs.
+	Channels []JobChannel `json:"channels"`
+	// Workers that run tasks of the job and did not tell their figures within 2 s.
+	Unanswered []string `json:"unanswered"`
+} // @name JobMetrics
+
+// A JobChannel is the way of rows from one task to another, both its ends together.
+type JobChannel struct {
+	Edge           int     `json:"edge"`               // its index in the edges of the job's plan
+	From           string  `json:"from" example:"0/1"` // the sending task: chain/subtask; 0/*: all subtasks, as a worker has more than 1000 channels
+	To             string  `json:"to" example:"1/0"`   // the receiving task
+	Local          bool    `json:"local"`              // both tasks are on one worker
+	QueuedBytes    int64   `json:"queued_bytes"`       // wait at either end
+	UnackedBytes   int64   `json:"unacked_bytes"`      // given by the sending task and not acknowledged
+	CreditBytes    int64   `json:"credit_bytes"`       // may still be sent
+	BytesPerSecond float64 `json:"bytes_per_second"`   // taken by the receiving task, of late
+	ResentFrames   int64   `json:"resent_frames"`      // sent again in this attempt
+} // @name JobChannel
+
+// getJobMetrics shows a job's figures.
+//
+//	@Summary		Show a job's rates and how the channels between its tasks fare
+//	@Description	The workers are asked when this is read. 503 says that none of the job's answers.
+//	@Tags			jobs
+//	@Produce		json
+//	@Param			job	path		string	true	"id or name"
+//	@Success		200	{object}	JobMetrics
+//	@Router			/v1/jobs/{job}/metrics [get]
+func (s *Server) getJobMetrics(c echo.Context) error {
+	j, err := s.jobOf(c, query(c))
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	channels, err := s.deps.Service.Channels(ctx, string(j.ID))
+	if err != nil {
+		return err
+	}
+	r, err := s.deps.Service.Rates(ctx, string(j.ID))
+	if err != nil {
+		return err
+	}
+	v := JobMetrics{
+		Job: string(j.ID), Name: j.Name, Status: string(j.Status), Attempt: r.Attempt.Number, RowsIn: r.RowsIn, RowsOut: r.RowsOut, RowsRejected: r.RowsRejected,
+		RowsInPerSecond: r.RowsInPerSecond, RowsOutPerSecond: r.RowsOutPerSecond, Channels: make([]JobChannel, len(channels.List)), Unanswered: []string{},
+	}
+	for i, ch := range channels.List {
+		v.Channels[i] = JobChannel{
+			Edge: ch.ID.Edge, From: taskText(ch.ID.From), To: taskText(ch.ID.To), Local: ch.Local, QueuedBytes: ch.QueuedBytes, UnackedBytes: ch.UnackedBytes,
+			CreditBytes: ch.CreditBytes, BytesPerSecond: ch.BytesPerSecond, ResentFrames: int64(ch.Resent),
+		}
+	}
+	for _, id := range channels.Unanswered {
+		v.Unanswered = append(v.Unanswered, string(id))
+	}
+	return c.JSON(http.StatusOK, v)
+}
