@@ -84,6 +84,16 @@
 // of the Request (weir.ErrConflict: try again) and is tried again by Publish, which
 // writes the object anew with each try. What a crash leaves, a check of storage finds.
 //
+// # Security
+//
+// A connection is TLS where the server wants it or Security says so, and says who it is by
+// password, token, nkey or creds; files are read anew for each connection. Which user may
+// do what is for NATS to decide: subject.go makes all subjects so that it can, and
+// deploy/nats.conf lists what servers and workers need. A subject that NATS forbids is
+// logged, and ends a command that cannot be sent (weir.ErrInvalid); a refused connection
+// is tried again more slowly. Nothing is authenticated within a message: workers of one
+// cluster trust each other's frames.
+//
 // # Testing
 //
 // testdata/channel holds scripts over the pair of machines, one per way of losing.

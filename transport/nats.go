@@ -186,6 +186,9 @@ func (l *link) trouble(log *slog.Logger, nc *nats.Conn, sub *nats.Subscription, 
 	case errors.Is(err, nats.ErrPermissionViolation):
 		if verb, forbidden := violation(err); verb == "publish" {
 			l.mu.Lock()
+			if len(l.mu.denied) >= complaintsKept { // answers have subjects without end
+				clear(l.mu.denied)
+			}
 			l.mu.denied[forbidden] = true
 			l.mu.Unlock()
 		}

@@ -144,6 +144,22 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
+// TestPermissionsDocumented: the page has every entry of the lists.
+func TestPermissionsDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/nats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range ReadNATSConf(t, definitions(t)).Users {
+		for _, entry := range slices.Concat(u.Permissions.Publish.Allow, u.Permissions.Subscribe.Allow) {
+			if short := "`" + strings.TrimPrefix(entry, "weir.default.") + "`"; !strings.Contains(string(page), short) {
+				t.Errorf("the page does not speak of %s", short)
+			}
+		}
+	}
+}
+
 // TestPermissionsComplete: no way to make a subject is missing from the test above.
 func TestPermissionsComplete(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,7 @@ func newServer() *cobra.Command {
 		Use:   "server",
 		Short: "run a control plane of a cluster",
 		Long: "Server answers the API and, while it has the lease, runs the jobs. SIGTERM ends it in order, with exit code 0, and another server takes over at\n" +
-			"once. After 30 s, or at a second signal, it ends as it stands; nothing is lost either way.",
+			"once. After 30 s, or at a second Ctrl-C, it ends as it stands; nothing is lost either way.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()

@@ -42,7 +42,7 @@ func newWorker() *cobra.Command {
 		Use:   "worker",
 		Short: "run a worker process, or list the workers",
 		Long: "Worker runs tasks for the servers of its cluster. SIGTERM ends it in order: its jobs go on elsewhere at once from their last\n" +
-			"checkpoint, and the exit code is 0. After 30 s, or at a second signal, it ends as it stands; nothing is lost either way.",
+			"checkpoint, and the exit code is 0. After 30 s, or at a second Ctrl-C, it ends as it stands; nothing is lost either way.",
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := newLogger(cmd.ErrOrStderr(), conf.level)
