@@ -92,7 +92,7 @@ func newLab(t *testing.T, mode checkpoint.Mode, behind int) *lab {
 		t.Fatal(err)
 	}
 	for from := range 2 {
-		out, _, _ := network.Outbound(weir.ChannelID{Edge: 0, From: weir.TaskID{Subtask: from}, To: task})
+		out, _, _ := network.Outbound(weir.ChannelID{Edge: 0, From: weir.TaskID{Subtask: from}, To: task}, nil)
 		l.ins = append(l.ins, out)
 	}
 	if behind > 0 {

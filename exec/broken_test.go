@@ -18,7 +18,9 @@ import (
 // cutOff is a network whose channels break: their ends say so.
 type cutOff struct{ *exectest.Network }
 
-func (n cutOff) Outbound(weir.ChannelID) (exec.Outbound, bool, error) { return n, true, nil }
+func (n cutOff) Outbound(weir.ChannelID, func(error)) (exec.Outbound, bool, error) {
+	return n, true, nil
+}
 func (n cutOff) Inbound(weir.ChannelID, chan<- struct{}) (exec.Inbound, error) {
 	return n, nil
 }
@@ -28,6 +30,14 @@ func (cutOff) Idle() bool                             { return true }
 func (cutOff) Close() error                           { return nil }
 
 func errBroken() error { return fmt.Errorf("%w: channel 0: its peer was opened anew", weir.ErrBroken) }
+
+// idle is a network whose outputs are broken before anything is sent.
+type idle struct{ cutOff }
+
+func (n idle) Outbound(_ weir.ChannelID, broken func(error)) (exec.Outbound, bool, error) {
+	broken(errBroken())
+	return n, true, nil
+}
 
 // A verdict is a Reporter that keeps a failure.
 type verdict struct {
@@ -44,11 +54,21 @@ func (v *verdict) Failed(_ weir.TaskID, f weir.Failure, restart bool) {
 // `channel`, and another attempt is worth it.
 func TestBrokenChannel(t *testing.T) {
 	t.Parallel()
-	for chain, end := range []string{"sending", "receiving"} {
-		c, v := config(10), &verdict{}
+	ends := cutOff{exectest.NewNetwork(1, false)}
+	for _, test := range []struct {
+		end     string
+		chain   int
+		rows    int
+		network exec.Network
+	}{
+		{"sending", 0, 10, ends},
+		{"receiving", 1, 10, ends},
+		{"sending, with nothing to send", 0, 0, idle{ends}},
+	} {
+		c, v, end := config(test.rows), &verdict{}, test.end
 		tasks, err := exec.Build(context.Background(), exec.BuildConfig{
-			Job: "job_00000000000000000000000000000001", Worker: "w1", Graph: c.Graph, Parallelism: 1, Tasks: []weir.TaskID{{Chain: chain}},
-			Network: cutOff{exectest.NewNetwork(1, false)}, Blobs: blob.NewMemory(), Reporter: v,
+			Job: "job_00000000000000000000000000000001", Worker: "w1", Graph: c.Graph, Parallelism: 1, Tasks: []weir.TaskID{{Chain: test.chain}},
+			Network: test.network, Blobs: blob.NewMemory(), Reporter: v,
 			Openers: exec.Openers{Source: c.Openers.Source, Operator: op.Open}, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

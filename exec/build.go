@@ -340,7 +340,7 @@ func (c *BuildConfig) connectOutput(t *Task, e int) error {
 	}
 	for to := receivers.start; to < receivers.end; to++ {
 		id := weir.ChannelID{Edge: e, From: t.id, To: weir.TaskID{Chain: edge.To, Subtask: to}}
-		out, local, err := c.Network.Outbound(id)
+		out, local, err := c.Network.Outbound(id, t.mail.broken)
 		if err != nil {
 			return fmt.Errorf("channel %v: %w", id, err)
 		}

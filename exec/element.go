@@ -32,8 +32,9 @@ type Network interface {
 	// is shared by all inputs of the task).
 	Inbound(id weir.ChannelID, wake chan<- struct{}) (Inbound, error)
 	// Outbound opens the sending end; local says that the receiver runs in this worker,
-	// so that frames carry Batch instead of Bytes.
-	Outbound(id weir.ChannelID) (out Outbound, local bool, err error)
+	// so that frames carry Batch instead of Bytes. Once the channel is broken, broken is
+	// called with what Send fails with from then on; it must not block.
+	Outbound(id weir.ChannelID, broken func(error)) (out Outbound, local bool, err error)
 }
 
 // A Reporter hears what tasks do. Its methods are called from the goroutines of

@@ -39,7 +39,7 @@ func (d *desk) Inbound(weir.ChannelID, chan<- struct{}) (exec.Inbound, error) {
 	return nil, weir.ErrNotFound
 }
 
-func (d *desk) Outbound(id weir.ChannelID) (exec.Outbound, bool, error) {
+func (d *desk) Outbound(id weir.ChannelID, _ func(error)) (exec.Outbound, bool, error) {
 	return &sending{d, id.To}, true, nil
 }
 

@@ -31,7 +31,8 @@ type mailbox struct {
 		commits   []weir.CheckpointID
 		questions []question
 		close     bool
-		paused    bool // the source reads nothing
+		paused    bool  // the source reads nothing
+		broken    error // of the first output that broke
 	}
 }
 
@@ -53,6 +54,7 @@ type letters struct {
 	questions []question
 	close     bool
 	paused    bool
+	broken    error
 }
 
 func newMailbox() *mailbox { return &mailbox{wakeC: make(chan struct{}, 1)} }
@@ -99,6 +101,16 @@ func (m *mailbox) pause(on bool) {
 	m.wake()
 }
 
+// broken says that an output is broken: a task that sends nothing would not notice.
+func (m *mailbox) broken(err error) {
+	m.mu.Lock()
+	if m.mu.broken == nil {
+		m.mu.broken = err
+	}
+	m.mu.Unlock()
+	m.wake()
+}
+
 func (m *mailbox) ask(q question) error {
 	m.mu.Lock()
 	n := len(m.mu.questions)
@@ -129,7 +141,7 @@ func (m *mailbox) take() (letters, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.full.Store(false)
-	l := letters{m.mu.triggers, m.mu.commits, m.mu.questions, m.mu.close, m.mu.paused}
+	l := letters{m.mu.triggers, m.mu.commits, m.mu.questions, m.mu.close, m.mu.paused, m.mu.broken}
 	m.mu.triggers, m.mu.commits, m.mu.questions = nil, nil, nil
 	return l, true
 }

@@ -263,6 +263,9 @@ func (t *Task) control(ctx context.Context) (done bool, err error) {
 	if !ok {
 		return false, nil
 	}
+	if l.broken != nil {
+		return true, l.broken
+	}
 	t.paused = l.paused
 	for _, q := range l.questions {
 		page, err := t.reader().Read(q.query)

@@ -381,7 +381,9 @@ func TestEndLosesNothing(t *testing.T) {
 // released is a network whose attempt is released while tasks send.
 type released struct{ *exectest.Network }
 
-func (n released) Outbound(weir.ChannelID) (exec.Outbound, bool, error) { return n, true, nil }
+func (n released) Outbound(weir.ChannelID, func(error)) (exec.Outbound, bool, error) {
+	return n, true, nil
+}
 func (released) Send(context.Context, weir.Frame) error {
 	return fmt.Errorf("its attempt was released: %w", weir.ErrStale)
 }

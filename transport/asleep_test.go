@@ -73,7 +73,7 @@ func openAsleep(n *transport.Network, job weir.JobID, child bool) (transporttest
 		return end, err
 	}
 	end.In = ins[0]
-	end.Out, err = n.Outbound(job, weir.AttemptID{Number: 1, Tag: "a51ee900"}, there, false)
+	end.Out, err = n.Outbound(job, weir.AttemptID{Number: 1, Tag: "a51ee900"}, there, false, nil)
 	return end, err
 }
 

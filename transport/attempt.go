@@ -55,8 +55,8 @@ func (a *attempt) localChannel(ch weir.ChannelID) (*localChannel, error) {
 }
 
 // remoteOutbound creates the sending end of ch and begins to look for its peer.
-func (a *attempt) remoteOutbound(ch weir.ChannelID) (*remoteOut, error) {
-	out, err := newRemoteOut(a, ch)
+func (a *attempt) remoteOutbound(ch weir.ChannelID, broken func(error)) (*remoteOut, error) {
+	out, err := newRemoteOut(a, ch, broken)
 	if err != nil {
 		return nil, err
 	}

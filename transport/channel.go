@@ -28,6 +28,8 @@ const (
 type Event struct {
 	Kind     EventKind
 	From     Address // EvAck, EvFrame, EvProbe: the channel that the message names
+	Life     uint32  // EvAck, EvFrame, EvProbe: who sent it
+	Peer     uint32  // EvAck, EvFrame, EvProbe: whom it was sent to; 0: not known then
 	Seq      uint64  // EvFrame; EvProbe: the sender's last; EvAck: the receiver's last in order
 	Weight   int     // EvSend, EvWait, EvFrame, EvConsume, EvShare
 	Wire     *Buffer // EvSend: the encoded frame
@@ -49,11 +51,14 @@ const (
 	ActDeliver                         // give the frame of this event to the task
 	ActDrop                            // do not deliver it; Reason says why
 	ActAck                             // send an ack
+	ActBroken                          // the channel is broken, Break says why; no action follows ever
 )
 
 // An Action is an output of Step; which fields count follows from Kind.
 type Action struct {
 	Kind     ActionKind
+	Life     uint32 // ActProbe, ActAck: of this machine
+	Peer     uint32 // ActProbe, ActAck: of the other one; 0: not known yet
 	Seq      uint64 // ActTransmit, ActProbe, ActAck
 	Last     uint64 // ActTransmit
 	Again    bool   // ActTransmit: sent before
@@ -62,6 +67,7 @@ type Action struct {
 	Gap      bool   // ActAck
 	Wire     *Buffer
 	Reason   DropReason
+	Break    BreakReason
 }
 
 // A DropReason says why a frame was not delivered. None of them loses it: the
@@ -91,6 +97,51 @@ func (r DropReason) String() string {
 	return "unknown"
 }
 
+// A BreakReason says why a channel is broken. Zero: it is not.
+type BreakReason uint8
+
+// The reasons.
+const (
+	BreakPeer   BreakReason = iota + 1 // another life of the peer was heard before
+	BreakSelf                          // the peer knows another life of this end
+	BreakSilent                        // the peer leaves probes unanswered
+)
+
+// String gives one word.
+func (r BreakReason) String() string {
+	switch r {
+	case BreakPeer:
+		return "peer"
+	case BreakSelf:
+		return "self"
+	case BreakSilent:
+		return "silent"
+	}
+	return "unknown"
+}
+
+// A bond is who the two ends of a channel are, as one of them knows it: each opening of
+// an end is a life of its own, and what one life knew no other one knows. An end is
+// bound to the first life it hears.
+type bond struct {
+	life uint32 // of this end
+	peer uint32 // of the other one; 0: not heard yet
+}
+
+// hear takes in the lives that a message of this channel names. Whatever they tell
+// apart from the bond means that an end was opened anew: frames that a life before took
+// or sent are not to be had any more, or a life after is the one that counts.
+func (b *bond) hear(ev Event) BreakReason {
+	switch {
+	case ev.Peer != 0 && ev.Peer != b.life:
+		return BreakSelf
+	case b.peer != 0 && ev.Life != b.peer:
+		return BreakPeer
+	}
+	b.peer = ev.Life
+	return 0
+}
+
 // A Buffer holds an encoded frame until it is acknowledged.
 type Buffer struct{ b []byte }
 
@@ -107,6 +158,8 @@ type Limits struct {
 	ProbeMax   time.Duration // up to this; 500 ms
 	ResendGap  time.Duration // one gap is not answered twice within this; 50 ms
 	Repeats    int           // an ack with no news is repeated so many times; 5
+	Silence    time.Duration // a peer that answers nothing for so long breaks the channel; 30 s
+	Asleep     time.Duration // a tick that comes later than this shows that we slept; 2 s
 }
 
 // withDefaults fills the fields that are zero.
@@ -131,6 +184,8 @@ func (l Limits) withDefaults() Limits {
 	orTime(&l.ProbeMax, 500*time.Millisecond)
 	orTime(&l.ResendGap, 50*time.Millisecond)
 	orInt(&l.Repeats, 5)
+	orTime(&l.Silence, 30*time.Second)
+	orTime(&l.Asleep, 2*time.Second)
 	return l
 }
 

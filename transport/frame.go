@@ -10,20 +10,23 @@ import (
 	"weir"
 )
 
-// The frame, version 1, little-endian; golden bytes are in frame_test.go.
+// The frame, version 2, little-endian; golden bytes are in frame_test.go.
 //
 //	 0 magic 'W' · 1 version · 2 kind · 3 flags (ack: bit 0 = gap)
 //	 4 CRC-32C of everything but itself
 //	 8 length of the payload · 12 edge
 //	16 job (16 bytes) · 32 attempt number · 40 attempt tag (4 bytes)
 //	44 from chain, from subtask, to chain, to subtask (4 bytes each)
-//	60 sequence · 68 value · 76 payload
+//	60 sequence · 68 value
+//	76 life of who sends this (4 bytes, never 0) · 80 life of who shall get it, 0 = not known
+//	84 payload
 //
+// An ack is sent by the receiver: there the lives are its own and the sender's.
 // A message holds one or more frames of one channel, back to back.
 const (
 	frameMagic   = 'W'
-	frameVersion = 1
-	headerLen    = 76
+	frameVersion = 2
+	headerLen    = 84
 	flagGap      = 1
 	ackLen       = 16 // payload of an ack: consumed, limit
 )
@@ -86,6 +89,8 @@ type wireFrame struct {
 	flags   byte
 	seq     uint64
 	value   int64
+	life    uint32
+	peer    uint32
 	payload []byte
 }
 
@@ -104,6 +109,8 @@ func appendFrame(b []byte, f *wireFrame) []byte {
 	}
 	b = le.AppendUint64(b, f.seq)
 	b = le.AppendUint64(b, uint64(f.value))
+	b = le.AppendUint32(b, f.life)
+	b = le.AppendUint32(b, f.peer)
 	b = append(b, f.payload...)
 	le.PutUint32(b[at+4:], checksum(b[at:]))
 	return b
@@ -111,11 +118,13 @@ func appendFrame(b []byte, f *wireFrame) []byte {
 
 // decodeFrame reads the first frame of b and returns what follows it.
 func decodeFrame(b []byte) (f wireFrame, rest []byte, err error) {
-	if len(b) < headerLen || b[0] != frameMagic {
+	switch {
+	case len(b) < 2 || b[0] != frameMagic:
 		return f, nil, fmt.Errorf("%w: %d bytes do not begin with a header", errFrame, len(b))
-	}
-	if b[1] != frameVersion {
+	case b[1] != frameVersion: // before its length: that is the version's, too
 		return f, nil, fmt.Errorf("%w: version %d, this program knows %d; run the same version of weir everywhere", errFrame, b[1], frameVersion)
+	case len(b) < headerLen:
+		return f, nil, fmt.Errorf("%w: %d bytes of a header of %d", errFrame, len(b), headerLen)
 	}
 	le := binary.LittleEndian
 	size := uint64(le.Uint32(b[8:])) + headerLen
@@ -133,6 +142,7 @@ func decodeFrame(b []byte) (f wireFrame, rest []byte, err error) {
 	f.addr.From = [2]uint32{le.Uint32(b[44:]), le.Uint32(b[48:])}
 	f.addr.To = [2]uint32{le.Uint32(b[52:]), le.Uint32(b[56:])}
 	f.seq, f.value = le.Uint64(b[60:]), int64(le.Uint64(b[68:]))
+	f.life, f.peer = le.Uint32(b[76:]), le.Uint32(b[80:])
 	f.payload = b[headerLen:size:size]
 	return f, b[size:], nil
 }
@@ -151,11 +161,20 @@ func appendAck(b []byte, addr Address, a Action) []byte {
 	var payload [ackLen]byte
 	binary.LittleEndian.PutUint64(payload[:], a.Consumed)
 	binary.LittleEndian.PutUint64(payload[8:], a.Limit)
-	f := wireFrame{addr: addr, kind: kindAck, seq: a.Seq, payload: payload[:]}
+	f := wireFrame{addr: addr, kind: kindAck, seq: a.Seq, life: a.Life, peer: a.Peer, payload: payload[:]}
 	if a.Gap {
 		f.flags = flagGap
 	}
 	return appendFrame(b, &f)
+}
+
+// frameEvent reads a frame or a probe as the event of a receiver.
+func frameEvent(f *wireFrame) Event {
+	ev := Event{Kind: EvFrame, From: f.addr, Life: f.life, Peer: f.peer, Seq: f.seq, Weight: headerLen + len(f.payload)}
+	if f.kind == kindProbe {
+		ev.Kind, ev.Weight = EvProbe, 0
+	}
+	return ev
 }
 
 // ackEvent reads an ack as the event of a sender.
@@ -164,7 +183,7 @@ func ackEvent(f *wireFrame) (Event, error) {
 		return Event{}, fmt.Errorf("%w: %d bytes of kind %d where an ack was expected", errFrame, len(f.payload), f.kind)
 	}
 	return Event{
-		Kind: EvAck, From: f.addr, Seq: f.seq, Gap: f.flags&flagGap != 0,
+		Kind: EvAck, From: f.addr, Life: f.life, Peer: f.peer, Seq: f.seq, Gap: f.flags&flagGap != 0,
 		Consumed: binary.LittleEndian.Uint64(f.payload),
 		Limit:    binary.LittleEndian.Uint64(f.payload[8:]),
 	}, nil

@@ -19,18 +19,24 @@ var (
 	testChannel = weir.ChannelID{Edge: 5, From: weir.TaskID{Chain: 1, Subtask: 2}, To: weir.TaskID{Chain: 3, Subtask: 4}}
 )
 
-// goldenFrame is a barrier with a payload in version 1. It never changes; a newer
+// goldenFrame is a barrier with a payload in version 2. It never changes; a newer
 // version gets bytes of its own beside it.
-const goldenFrame = "57010400" + "1a9db6ae" + "03000000" + "05000000" +
+const goldenFrame = "57020400" + "7bf2c6a1" + "03000000" + "05000000" +
+	"000102030405060708090a0b0c0d0e0f" + "0300000000000000" + "aabbccdd" +
+	"01000000" + "02000000" + "03000000" + "04000000" +
+	"2a00000000000000" + "feffffffffffffff" + "0403020107000000" + "616263"
+
+// goldenFrame1 is the same in version 1, which had no lives; it is refused.
+const goldenFrame1 = "57010400" + "1a9db6ae" + "03000000" + "05000000" +
 	"000102030405060708090a0b0c0d0e0f" + "0300000000000000" + "aabbccdd" +
 	"01000000" + "02000000" + "03000000" + "04000000" +
 	"2a00000000000000" + "feffffffffffffff" + "616263"
 
-// goldenAck is an ack with a gap in version 1.
-const goldenAck = "57018101" + "86706509" + "10000000" + "05000000" +
+// goldenAck is an ack with a gap in version 2.
+const goldenAck = "57028101" + "97af8891" + "10000000" + "05000000" +
 	"000102030405060708090a0b0c0d0e0f" + "0300000000000000" + "aabbccdd" +
 	"01000000" + "02000000" + "03000000" + "04000000" +
-	"2a00000000000000" + "0000000000000000" + "0001000000000000" + "0002000000000000"
+	"2a00000000000000" + "0000000000000000" + "0700000004030201" + "0001000000000000" + "0002000000000000"
 
 func TestFrameGolden(t *testing.T) {
 	t.Parallel()
@@ -38,7 +44,7 @@ func TestFrameGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := wireFrame{addr: addr, kind: weir.FrameBarrier, seq: 42, value: -2, payload: []byte("abc")}
+	f := wireFrame{addr: addr, kind: weir.FrameBarrier, seq: 42, value: -2, life: 0x01020304, peer: 7, payload: []byte("abc")}
 	if got := hex.EncodeToString(appendFrame(nil, &f)); got != goldenFrame {
 		t.Errorf("frame\n got %s\nwant %s", got, goldenFrame)
 	}
@@ -58,7 +64,7 @@ func TestAckGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := appendAck(nil, addr, Action{Kind: ActAck, Seq: 42, Consumed: 256, Limit: 512, Gap: true})
+	b := appendAck(nil, addr, Action{Kind: ActAck, Life: 7, Peer: 0x01020304, Seq: 42, Consumed: 256, Limit: 512, Gap: true})
 	if got := hex.EncodeToString(b); got != goldenAck {
 		t.Errorf("ack\n got %s\nwant %s", got, goldenAck)
 	}
@@ -71,7 +77,7 @@ func TestAckGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Event{Kind: EvAck, From: addr, Seq: 42, Consumed: 256, Limit: 512, Gap: true}
+	want := Event{Kind: EvAck, From: addr, Life: 7, Peer: 0x01020304, Seq: 42, Consumed: 256, Limit: 512, Gap: true}
 	if diff := cmp.Diff(want, ev); diff != "" {
 		t.Error(diff)
 	}
@@ -80,6 +86,7 @@ func TestAckGolden(t *testing.T) {
 func TestFrameRefused(t *testing.T) {
 	t.Parallel()
 	golden, _ := hex.DecodeString(goldenFrame)
+	before, _ := hex.DecodeString(goldenFrame1)
 	change := func(at int, to byte) []byte {
 		b := bytes.Clone(golden)
 		b[at] = to
@@ -91,13 +98,16 @@ func TestFrameRefused(t *testing.T) {
 	}{
 		"empty":    {nil, "do not begin with a header"},
 		"magic":    {change(0, 'w'), "do not begin with a header"},
-		"version":  {change(1, 9), "version 9, this program knows 1"},
-		"short":    {golden[:len(golden)-1], "78 bytes of 79"},
+		"version":  {change(1, 9), "version 9, this program knows 2; run the same version of weir everywhere"},
+		"before":   {before, "version 1, this program knows 2"},
+		"header":   {golden[:20], "20 bytes of a header of 84"},
+		"short":    {golden[:len(golden)-1], "86 bytes of 87"},
 		"length":   {change(11, 0xff), "bytes of"},
 		"kind":     {change(2, 5), "wrong checksum"},
 		"flags":    {change(3, 1), "wrong checksum"},
-		"payload":  {change(78, 'x'), "wrong checksum"},
+		"payload":  {change(86, 'x'), "wrong checksum"},
 		"sequence": {change(60, 0), "wrong checksum"},
+		"life":     {change(76, 0), "wrong checksum"},
 	} {
 		_, _, err := decodeFrame(c.data)
 		if !errors.Is(err, errFrame) || !strings.Contains(err.Error(), c.want) {

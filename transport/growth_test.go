@@ -65,7 +65,7 @@ func openMesh(t *testing.T, from, to *transport.Network, tasks int) *mesh {
 	}
 	for i := range tasks {
 		for j := range tasks {
-			out, err := from.Outbound(m.job, m.attempt, weir.ChannelID{From: weir.TaskID{Subtask: i}, To: weir.TaskID{Chain: 1, Subtask: j}}, false)
+			out, err := from.Outbound(m.job, m.attempt, weir.ChannelID{From: weir.TaskID{Subtask: i}, To: weir.TaskID{Chain: 1, Subtask: j}}, false, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

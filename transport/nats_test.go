@@ -292,7 +292,7 @@ func TestFrameTooLarge(t *testing.T) {
 func TestNoNATS(t *testing.T) {
 	t.Parallel()
 	n := network(t, "")
-	_, err := n.Outbound(weir.NewJobID(), weir.NewAttemptID(1), transporttest.Channel(), false)
+	_, err := n.Outbound(weir.NewJobID(), weir.NewAttemptID(1), transporttest.Channel(), false, nil)
 	if !errors.Is(err, weir.ErrInvalid) {
 		t.Errorf("remote channel without NATS: %v", err)
 	}

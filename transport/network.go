@@ -44,6 +44,7 @@ type Network struct {
 	kickC  chan struct{} // capacity 1: a deadline or a share has changed
 	start  time.Time
 	wakeAt atomic.Int64 // when Run looks next, in nanoseconds after start
+	warned atomic.Int64 // when the last damaged message was logged, likewise
 
 	mu struct {
 		sync.Mutex
@@ -100,9 +101,10 @@ func (n *Network) MaxPayload() int {
 func (n *Network) Connected() bool { return n.link != nil && n.link.up() }
 
 // Outbound creates the sending end of channel ch. local says that the receiving task
-// runs in this process too. A released attempt is weir.ErrStale, an end created twice
+// runs in this process too. broken is called once, if the channel breaks, with what Send
+// fails with from then on; it must not block, and may be nil. A released attempt is weir.ErrStale, an end created twice
 // weir.ErrConflict.
-func (n *Network) Outbound(job weir.JobID, id weir.AttemptID, ch weir.ChannelID, local bool) (Outbound, error) {
+func (n *Network) Outbound(job weir.JobID, id weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (Outbound, error) {
 	a, err := n.attempt(job, id)
 	if err != nil {
 		return nil, fmt.Errorf("open channel %v: %w", ch, err)
@@ -114,7 +116,7 @@ func (n *Network) Outbound(job weir.JobID, id weir.AttemptID, ch weir.ChannelID,
 		}
 		return c, c.claimOut()
 	}
-	return a.remoteOutbound(ch)
+	return a.remoteOutbound(ch, broken)
 }
 
 // Inbound creates the receiving ends of the channels chs of task to, in their order; a

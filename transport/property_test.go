@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -8,71 +9,191 @@ import (
 )
 
 // TestChannelProperty runs the machines over a network that drops, repeats, reorders
-// and delays, and cuts either side off. Whatever it does, frames come once and in
-// order (T1), credit is never negative (T2), memory is bounded (T3); and once the
-// network is well again, everything arrives.
+// and delays, cuts either side off, and opens either end anew. Whatever it does, frames
+// come once and in order, all of one life of the sender to one life of the receiver
+// (T1, T10), credit is never negative (T2), memory is bounded (T3), nothing breaks
+// without cause; and once the network is well again, everything arrives, or an end says
+// that the channel is broken.
 func TestChannelProperty(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		lim := Limits{
-			MinCredit: rapid.IntRange(1, 2000).Draw(t, "min"),
-			MaxCredit: rapid.IntRange(1, 8000).Draw(t, "max"),
-			Message:   300, Collect: 100,
-		}
-		p := newPair(lim)
-		p.connection("both", true)
-		total := rapid.IntRange(1, 60).Draw(t, "frames")
-		weights := rapid.SliceOfN(rapid.IntRange(headerLen, 900), total, total).Draw(t, "weights")
-		for range rapid.IntRange(0, 300).Draw(t, "steps") {
-			p.randomStep(t, weights)
-			p.check(t, lim, weights)
-		}
-		p.heal(t, lim, weights)
-	})
+	times := 5
+	if os.Getenv("WEIR_LONG") != "" {
+		times = 2000
+	}
+	for range times {
+		rapid.Check(t, func(t *rapid.T) { newTrial(t).run(t) })
+	}
 }
 
-func (p *pair) randomStep(t *rapid.T, weights []int) {
+// A trial is one run of the property.
+type trial struct {
+	*pair
+	weights  []int
+	restarts int
+	unheard  time.Duration     // awake and connected since an ack came, at least
+	taken    map[uint32]uint32 // life of a sender → life of the receiver that got its frames
+	sleepy   bool              // it sleeps, and is silent for long
+}
+
+func newTrial(t *rapid.T) *trial {
+	lim := Limits{
+		MinCredit: rapid.IntRange(1, 2000).Draw(t, "min"),
+		MaxCredit: rapid.IntRange(1, 8000).Draw(t, "max"),
+		Message:   300, Collect: 100,
+	}
+	total := rapid.IntRange(1, 60).Draw(t, "frames")
+	return &trial{
+		pair:    newPair(lim),
+		weights: rapid.SliceOfN(rapid.IntRange(headerLen, 900), total, total).Draw(t, "weights"),
+		taken:   map[uint32]uint32{},
+		sleepy:  rapid.Bool().Draw(t, "sleepy"),
+	}
+}
+
+func (p *trial) run(t *rapid.T) {
+	restarts := rapid.IntRange(0, 2).Draw(t, "restarts") // many would leave nothing but breaks
+	p.connection("both", true)
+	for range rapid.IntRange(0, 300).Draw(t, "steps") {
+		p.step(t, restarts)
+		p.check(t)
+	}
+	p.heal(t)
+}
+
+func (p *trial) step(t *rapid.T, restarts int) {
 	side := rapid.SampledFrom([]string{"data", "ack"}).Draw(t, "side")
-	switch rapid.IntRange(0, 10).Draw(t, "step") {
+	switch rapid.IntRange(0, 14).Draw(t, "step") {
 	case 0, 1:
-		p.sendNext(weights)
+		p.sendNext()
 	case 2:
 		p.toSender(Event{Kind: EvFlush})
 	case 3:
 		p.consume()
-	case 4, 5:
-		p.deliver(side)
-	case 6:
-		p.tamper(rapid.SampledFrom([]string{"drop", "repeat", "swap"}).Draw(t, "how"), side)
+	case 4, 5, 6:
+		p.hear(side)
 	case 7:
-		p.wait(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
+		p.tamper(rapid.SampledFrom([]string{"drop", "repeat", "swap", "keep", "damage", "version"}).Draw(t, "how"), side)
 	case 8:
-		p.cut(rapid.SampledFrom([]string{"sender", "receiver", "both"}).Draw(t, "who"))
+		p.spend(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
 	case 9:
-		p.connection(rapid.SampledFrom([]string{"sender", "receiver"}).Draw(t, "who"), true)
+		p.cut(rapid.SampledFrom([]string{"sender", "receiver", "both"}).Draw(t, "who"))
 	case 10:
+		p.connection(rapid.SampledFrom([]string{"sender", "receiver"}).Draw(t, "who"), true)
+	case 11:
 		p.foreign(side)
+	case 12:
+		p.lateOne()
+	case 13:
+		if p.restarts < restarts {
+			p.restarts++
+			who := rapid.SampledFrom([]string{"sender", "receiver", "both"}).Draw(t, "who")
+			p.restart(who)
+			if who != "receiver" {
+				p.unheard = 0
+			}
+		}
+	case 14:
+		if p.sleepy {
+			p.long(t)
+		}
 	}
 }
 
-func (p *pair) sendNext(weights []int) {
-	if next := p.sender.NextSeq(); int(next) <= len(weights) {
-		p.send(weights[next-1])
+// hear delivers a message; what a sender hears ends its silence, if it is no damage.
+func (p *trial) hear(side string) {
+	before := p.sender.silent
+	p.deliver(side)
+	if side != "data" && p.sender.silent < before {
+		p.unheard = 0
+	}
+}
+
+// lateOne lets a kept message arrive at the side that it was for.
+func (p *trial) lateOne() {
+	if len(p.kept) == 0 {
+		return
+	}
+	f, _, err := decodeFrame(p.kept[0].data)
+	if err == nil && f.kind == kindAck {
+		p.late("ack")
+		return
+	}
+	p.late("data")
+}
+
+// spend lets time pass with all ticks.
+func (p *trial) spend(by time.Duration) {
+	p.wait(by)
+	p.unheard += by
+}
+
+// long is a sleep of minutes, or a silence that the sender has to notice if it waits
+// for a word.
+func (p *trial) long(t *rapid.T) {
+	if rapid.Bool().Draw(t, "asleep") {
+		by := time.Duration(rapid.IntRange(0, 300).Draw(t, "seconds")) * time.Second
+		p.asleep(by)
+		p.unheard += min(by, p.sender.lim.Asleep+p.sender.lim.ProbeMax)
+		return
+	}
+	by := time.Duration(rapid.IntRange(0, 40).Draw(t, "seconds")) * time.Second
+	expects := p.sentUp && (!p.sender.Drained() || p.sender.waiting > 0)
+	p.silence(by)
+	p.unheard += by
+	if expects && by > p.sender.lim.Silence+2*p.sender.lim.ProbeMax && p.broken() == 0 {
+		t.Fatalf("the peer was silent for %v, and it was not noticed\n%s", by, p.state())
+	}
+}
+
+func (p *trial) sendNext() {
+	if next := p.sender.NextSeq(); int(next) <= len(p.weights) {
+		p.send(p.weights[next-1])
 	}
 }
 
 // cut takes a side's connection away with everything under way.
-func (p *pair) cut(who string) {
+func (p *trial) cut(who string) {
 	p.connection(who, false)
 	p.data, p.acks = nil, nil
 }
 
-func (p *pair) check(t *rapid.T, lim Limits, weights []int) {
+func (p *trial) check(t *rapid.T) {
+	p.checkFrames(t)
+	p.checkBounds(t)
+	why := max(p.sender.broken, p.receiver.broken)
+	if (why == BreakPeer || why == BreakSelf) && p.restarts == 0 {
+		t.Fatalf("broken (%v), though no end was opened anew", why)
+	}
+	if p.sender.broken == BreakSilent && p.unheard < p.sender.lim.Silence {
+		t.Fatalf("broken (%v) after %v", p.sender.broken, p.unheard)
+	}
+	if p.sender.broken != 0 && !p.sender.Deadline().IsZero() || p.receiver.broken != 0 && !p.receiver.Deadline().IsZero() {
+		t.Fatalf("broken, and goes on")
+	}
+}
+
+func (p *trial) checkFrames(t *rapid.T) {
+	for i, f := range p.seen {
+		if f.seq != uint64(i+1) || f.life != p.seen[0].life {
+			t.Fatalf("T1: delivered %v", p.seen)
+		}
+	}
+	if len(p.seen) == 0 {
+		return
+	}
+	by, ok := p.taken[p.seen[0].life]
+	if ok && by != p.receives {
+		t.Fatalf("T10: frames of sender %d went to receivers %d and %d", p.seen[0].life, by, p.receives)
+	}
+	p.taken[p.seen[0].life] = p.receives
+}
+
+func (p *trial) checkBounds(t *rapid.T) {
 	heaviest := 0
-	for _, w := range weights {
+	for _, w := range p.weights {
 		heaviest = max(heaviest, w)
 	}
-	bound := max(lim.MaxCredit, heaviest)
+	bound := max(p.lim.MaxCredit, heaviest)
 	s, r := p.sender, p.receiver
 	if s.sent > s.limit && s.sent-s.consumed > uint64(heaviest) {
 		t.Fatalf("T2: sent %d of %d, consumed %d", s.sent, s.limit, s.consumed)
@@ -91,42 +212,48 @@ func (p *pair) check(t *rapid.T, lim Limits, weights []int) {
 	for seq := s.next; seq <= s.last; seq++ {
 		pending += s.kept[s.index(seq)].weight
 	}
-	if up := s.up && s.synced; up && pending != s.pending {
+	if s.up && s.synced && pending != s.pending {
 		t.Fatalf("pending is %d, should be %d", s.pending, pending)
-	}
-	for i, seq := range p.seen {
-		if seq != uint64(i+1) {
-			t.Fatalf("T1: delivered %v", p.seen)
-		}
 	}
 }
 
-// heal ends all faults and expects everything to arrive in bounded time.
-func (p *pair) heal(t *rapid.T, lim Limits, weights []int) {
+// heal ends all faults and expects everything to arrive in bounded time, or the channel
+// to be broken.
+func (p *trial) heal(t *rapid.T) {
 	p.connection("both", true)
-	for range 200 * len(weights) {
-		p.sendNext(weights)
-		p.wait(5 * time.Millisecond)
+	for range 200 * len(p.weights) {
+		p.sendNext()
+		p.spend(5 * time.Millisecond)
 		if p.flush {
 			p.flush = false
 			p.toSender(Event{Kind: EvFlush})
 		}
-		p.deliver("all")
+		p.hear("all")
 		if len(p.queue) > 0 {
 			p.consume()
 		}
-		p.check(t, lim, weights)
-		if len(p.seen) == len(weights) && len(p.queue) == 0 && p.sender.Drained() {
+		p.check(t)
+		if p.broken() != 0 {
+			return
+		}
+		if len(p.seen) == len(p.weights) && len(p.queue) == 0 && p.sender.Drained() {
 			p.quiet(t)
 			return
 		}
 		p.out.Reset()
 	}
-	t.Fatalf("delivered %d of %d\n%s", len(p.seen), len(weights), p.state())
+	for range 3 { // an idle sender hears late that its receiver is another one
+		p.spend(5 * time.Second)
+		p.hear("all")
+	}
+	if p.broken() != 0 {
+		return
+	}
+	t.Fatalf("delivered %d of %d\n%s", len(p.seen), len(p.weights), p.state())
 }
 
 // quiet expects that a channel with nothing to do falls silent.
-func (p *pair) quiet(t *rapid.T) {
+func (p *trial) quiet(t *rapid.T) {
 	for range 20 {
 		p.wait(10 * time.Second)
 		p.deliver("all")

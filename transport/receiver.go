@@ -11,6 +11,8 @@ type Receiver struct {
 	lim    Limits
 	addr   Address
 	window window
+	bond   bond
+	broken BreakReason
 
 	up       bool
 	last     uint64 // delivered
@@ -26,10 +28,11 @@ type Receiver struct {
 	actions []Action
 }
 
-// NewReceiver returns the receiving side of channel addr, before the first EvUp.
-func NewReceiver(addr Address, lim Limits) *Receiver {
+// NewReceiver returns the receiving side of channel addr, before the first EvUp. life is
+// random and not 0.
+func NewReceiver(addr Address, life uint32, lim Limits) *Receiver {
 	lim = lim.withDefaults()
-	return &Receiver{lim: lim, addr: addr, window: newWindow(lim)}
+	return &Receiver{lim: lim, addr: addr, bond: bond{life: life}, window: newWindow(lim)}
 }
 
 // Bytes gives the weights of what waits for the task and of what the sender may send.
@@ -40,14 +43,16 @@ func (r *Receiver) Bytes() (queued, credit int64) {
 // Deadline is when EvTick is due; zero means never.
 func (r *Receiver) Deadline() time.Time { return r.ackAt }
 
-// Step takes an event and returns what is to be done about it.
+// Step takes an event and returns what is to be done about it. Once the channel is
+// broken that is nothing.
 func (r *Receiver) Step(now time.Time, ev Event) []Action {
 	r.actions = r.actions[:0]
+	if r.broken != 0 {
+		return nil
+	}
 	switch ev.Kind {
-	case EvFrame:
-		r.frame(now, ev)
-	case EvProbe:
-		r.probe(now, ev)
+	case EvFrame, EvProbe:
+		r.message(now, ev)
 	case EvConsume:
 		r.consume(now, ev)
 	case EvShare:
@@ -69,10 +74,28 @@ func (r *Receiver) Step(now time.Time, ev Event) []Action {
 	return r.actions
 }
 
+// message takes in a frame or a probe of any sender.
+func (r *Receiver) message(now time.Time, ev Event) {
+	// A frame is sent to a receiver that has granted credit, so it names one.
+	if ev.From != r.addr || ev.Life == 0 || ev.Kind == EvFrame && ev.Peer == 0 {
+		r.drop(DropForeign) // T6
+		return
+	}
+	if why := r.bond.hear(ev); why != 0 { // T10
+		r.broken, r.ackAt = why, time.Time{}
+		r.do(Action{Kind: ActBroken, Break: why})
+		return
+	}
+	if ev.Kind == EvProbe {
+		r.gap = ev.Seq > r.last
+		r.ack(now)
+		return
+	}
+	r.frame(now, ev)
+}
+
 func (r *Receiver) frame(now time.Time, ev Event) {
 	switch {
-	case ev.From != r.addr:
-		r.drop(DropForeign) // T6
 	case ev.Seq <= r.last:
 		r.drop(DropRepeat)
 		r.ackBy(now)
@@ -105,15 +128,6 @@ func (r *Receiver) tellGap(now time.Time) {
 	}
 }
 
-func (r *Receiver) probe(now time.Time, ev Event) {
-	if ev.From != r.addr {
-		r.drop(DropForeign)
-		return
-	}
-	r.gap = ev.Seq > r.last
-	r.ack(now)
-}
-
 func (r *Receiver) consume(now time.Time, ev Event) {
 	r.consumed += uint64(ev.Weight)
 	if r.consumed > r.received {
@@ -140,13 +154,17 @@ func (r *Receiver) ack(now time.Time) {
 		return
 	}
 	r.limit = r.grant()
-	a := Action{Kind: ActAck, Seq: r.last, Consumed: r.consumed, Limit: r.limit, Gap: r.gap}
+	a := Action{Kind: ActAck, Life: r.bond.life, Peer: r.bond.peer, Seq: r.last, Consumed: r.consumed, Limit: r.limit, Gap: r.gap}
 	r.do(a)
 	r.told = a
 	if r.gap {
 		r.gapAt = now
 	}
 	r.ackAt = time.Time{}
+	if r.bond.peer == 0 {
+		// An idle sender that knew a receiver before us has to hear of us.
+		r.repeats = min(r.repeats, r.lim.Repeats-2)
+	}
 	if r.repeats < r.lim.Repeats {
 		r.repeats++
 		r.ackAt = now.Add(r.lim.AckAfter << (2 * r.repeats))

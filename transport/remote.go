@@ -2,6 +2,8 @@ package transport
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"sync"
 	"time"
@@ -15,6 +17,7 @@ type remoteOut struct {
 	id      weir.ChannelID
 	addr    Address
 	subject string
+	broken  func(error) // may be nil
 	goneC   <-chan struct{}
 	roomC   chan struct{} // capacity 1: a waiting Send may look again
 
@@ -25,22 +28,34 @@ type remoteOut struct {
 		flips   int64 // of the link, as the machine knows it
 		scratch []byte
 		resent  uint64
+		broken  error // why no Send succeeds any more
 		closed  bool
 		gone    bool
 	}
 }
 
-func newRemoteOut(a *attempt, ch weir.ChannelID) (*remoteOut, error) {
+func newRemoteOut(a *attempt, ch weir.ChannelID, broken func(error)) (*remoteOut, error) {
 	addr, err := remoteAddress(a, ch)
 	if err != nil {
 		return nil, err
 	}
 	out := &remoteOut{
-		net: a.net, id: ch, addr: addr, goneC: a.goneC, roomC: make(chan struct{}, 1),
+		net: a.net, id: ch, addr: addr, broken: broken, goneC: a.goneC, roomC: make(chan struct{}, 1),
 		subject: a.net.names.data(a.job, a.id, ch),
 	}
-	out.mu.machine = NewSender(addr, a.net.opts.Limits)
+	out.mu.machine = NewSender(addr, newLife(), a.net.opts.Limits)
 	return out, nil
+}
+
+// newLife draws a life: random, so that two openings of an end differ, and not 0.
+func newLife() uint32 {
+	for {
+		var b [4]byte
+		rand.Read(b[:]) // never fails (crypto/rand)
+		if life := binary.LittleEndian.Uint32(b[:]); life != 0 {
+			return life
+		}
+	}
 }
 
 func remoteAddress(a *attempt, ch weir.ChannelID) (Address, error) {
@@ -85,15 +100,18 @@ func (o *remoteOut) trySend(f *weir.Frame) (bool, error) {
 	switch {
 	case o.mu.gone:
 		return false, errReleased(o.id)
+	case o.mu.broken != nil:
+		return false, o.mu.broken
 	case o.mu.closed:
 		return false, errClosed(o.id)
 	case !o.mu.machine.Admits(weight):
 		o.step(time.Now(), Event{Kind: EvWait, Weight: weight})
 		return false, nil
 	}
+	own, peer := o.mu.machine.Lives()
 	wire := o.net.pool.Get().(*Buffer)
 	wire.b = appendFrame(wire.b[:0], &wireFrame{
-		addr: o.addr, kind: f.Kind, seq: o.mu.machine.NextSeq(), value: f.Value, payload: f.Bytes,
+		addr: o.addr, kind: f.Kind, seq: o.mu.machine.NextSeq(), value: f.Value, life: own, peer: peer, payload: f.Bytes,
 	})
 	now := time.Now()
 	o.mu.meter.add(now, weight)
@@ -106,7 +124,7 @@ func (o *remoteOut) trySend(f *weir.Frame) (bool, error) {
 func (o *remoteOut) Idle() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.mu.gone || o.mu.machine.Idle()
+	return o.mu.gone || o.mu.broken != nil || o.mu.machine.Idle() // a Send will say why
 }
 
 // Close implements Outbound.
@@ -156,7 +174,9 @@ func (o *remoteOut) step(now time.Time, ev Event) {
 		case ActFlushSoon:
 			o.net.flushSoon(o)
 		case ActProbe:
-			o.mu.scratch = appendFrame(o.mu.scratch[:0], &wireFrame{addr: o.addr, kind: kindProbe, seq: act.Seq})
+			o.mu.scratch = appendFrame(o.mu.scratch[:0], &wireFrame{
+				addr: o.addr, kind: kindProbe, seq: act.Seq, life: act.Life, peer: act.Peer,
+			})
 			o.net.publish(o.subject, o.mu.scratch)
 		case ActWake:
 			wake(o.roomC)
@@ -166,6 +186,12 @@ func (o *remoteOut) step(now time.Time, ev Event) {
 			}
 		case ActDrop:
 			o.net.stats.foreign.Add(1)
+		case ActBroken:
+			o.mu.broken = errBroken(o.id, true, act.Break, o.net.opts.Limits.Silence)
+			wake(o.roomC)
+			if o.broken != nil {
+				o.broken(o.mu.broken)
+			}
 		}
 	}
 	if after := o.mu.machine.Deadline(); after != before {
@@ -216,6 +242,7 @@ type remoteIn struct {
 		flips   int64 // of the link, as the machine knows it
 		share   int
 		scratch []byte
+		broken  error // why no frame comes any more
 		gone    bool
 	}
 }
@@ -226,7 +253,7 @@ func (a *attempt) newRemoteIn(ch weir.ChannelID, wakeC chan<- struct{}) (*remote
 		return nil, err
 	}
 	in := &remoteIn{net: a.net, id: ch, addr: addr, wakeC: wakeC, subject: a.net.names.acks(a.job, a.id, ch)}
-	in.mu.machine = NewReceiver(addr, a.net.opts.Limits)
+	in.mu.machine = NewReceiver(addr, newLife(), a.net.opts.Limits)
 	return in, nil
 }
 
@@ -236,7 +263,7 @@ func (in *remoteIn) Poll() (weir.Frame, bool, error) {
 	defer in.mu.Unlock()
 	q, ok := in.mu.queue.pop()
 	if !ok {
-		return weir.Frame{}, false, nil
+		return weir.Frame{}, false, in.mu.broken
 	}
 	now := time.Now()
 	in.mu.meter.add(now, q.weight)
@@ -246,10 +273,7 @@ func (in *remoteIn) Poll() (weir.Frame, bool, error) {
 
 // handle takes a frame or a probe from the subscription's goroutine.
 func (in *remoteIn) handle(f *wireFrame) {
-	ev := Event{Kind: EvFrame, From: f.addr, Seq: f.seq, Weight: headerLen + len(f.payload)}
-	if f.kind == kindProbe {
-		ev = Event{Kind: EvProbe, From: f.addr, Seq: f.seq}
-	}
+	ev := frameEvent(f)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.mu.gone {
@@ -298,6 +322,10 @@ func (in *remoteIn) step(now time.Time, ev Event, f *wireFrame) {
 			in.net.publish(in.subject, in.mu.scratch)
 		case ActDrop:
 			in.net.stats.dropped(act.Reason)
+		case ActBroken:
+			in.mu.broken = errBroken(in.id, false, act.Break, 0)
+			in.mu.queue = frameQueue{}
+			wake(in.wakeC)
 		}
 	}
 	if after := in.mu.machine.Deadline(); after != before {
@@ -312,9 +340,30 @@ func (in *remoteIn) release() {
 	in.mu.queue = frameQueue{}
 }
 
-// damaged notes a message that cannot be read; its frames will be sent again (T5).
+// errBroken says of a channel, at its sending or receiving end, that and why it is broken.
+func errBroken(ch weir.ChannelID, sending bool, why BreakReason, silence time.Duration) error {
+	peer, role, lost := ch.From, "sending", "what it had not sent yet"
+	if sending {
+		peer, role, lost = ch.To, "receiving", "what it had taken in"
+	}
+	text := fmt.Sprintf("the %s task %v was opened anew, and %s is gone", role, peer, lost)
+	switch why {
+	case BreakSelf:
+		text = fmt.Sprintf("the %s task %v knows another life of this end, which was opened anew", role, peer)
+	case BreakSilent:
+		text = fmt.Sprintf("the %s task %v has answered nothing for %v", role, peer, silence)
+	}
+	return fmt.Errorf("%w: channel %v: %s; the job goes on from its last checkpoint", weir.ErrBroken, ch, text)
+}
+
+// damaged notes a message that cannot be read; its frames will be sent again (T5). A peer
+// of another version sends nothing else: the log has one line a second.
 func (n *Network) damaged(subject string, err error) {
 	n.stats.damaged.Add(1)
+	now, last := int64(time.Since(n.start)), n.warned.Load()
+	if last != 0 && now-last < int64(time.Second) || !n.warned.CompareAndSwap(last, now) {
+		return
+	}
 	n.opts.Log.Warn("message dropped", "subject", subject, "err", err)
 }
 

@@ -8,8 +8,10 @@ import (
 // A Sender is the sending side of a channel: it numbers frames, keeps them until
 // they are acknowledged, and sends again from the first gap.
 type Sender struct {
-	lim  Limits
-	addr Address
+	lim    Limits
+	addr   Address
+	bond   bond
+	broken BreakReason
 
 	up     bool // the connection is there
 	synced bool // the peer has answered since the connection came
@@ -29,6 +31,8 @@ type Sender struct {
 	waiting  int    // weight of the frame that waits; 0: none
 
 	probeAt  time.Time
+	silent   time.Duration // for so long the peer has left us without an answer
+	markAt   time.Time     // it is counted up to here
 	backoff  time.Duration
 	resentAt time.Time // when a gap after acked was last answered
 	actions  []Action
@@ -39,20 +43,24 @@ type item struct {
 	weight int
 }
 
-// NewSender returns the sending side of channel addr, before the first EvUp.
-func NewSender(addr Address, lim Limits) *Sender {
+// NewSender returns the sending side of channel addr, before the first EvUp. life is
+// random and not 0.
+func NewSender(addr Address, life uint32, lim Limits) *Sender {
 	lim = lim.withDefaults()
-	return &Sender{lim: lim, addr: addr, next: 1, backoff: lim.ProbeFirst}
+	return &Sender{lim: lim, addr: addr, bond: bond{life: life}, next: 1, backoff: lim.ProbeFirst}
 }
 
 // Admits reports whether a frame of this weight may be sent now: it fits the credit,
 // or everything sent so far was consumed (T2).
 func (s *Sender) Admits(weight int) bool {
-	if s.limit == 0 {
-		return false // the peer has not answered yet
+	if s.limit == 0 || s.broken != 0 {
+		return false // the peer has not answered yet, or is no more
 	}
 	return s.sent+uint64(weight) <= s.limit || s.sent == s.consumed
 }
+
+// Lives are that of this end and that of the peer; 0: the peer has not answered yet.
+func (s *Sender) Lives() (own, peer uint32) { return s.bond.life, s.bond.peer }
 
 // NextSeq is the sequence that the next EvSend gives out.
 func (s *Sender) NextSeq() uint64 { return s.last + 1 }
@@ -81,9 +89,14 @@ func (s *Sender) Bytes() (queued, unacked, credit int64) {
 // Deadline is when EvTick is due; zero means never.
 func (s *Sender) Deadline() time.Time { return s.probeAt }
 
-// Step takes an event and returns what is to be done about it.
+// Step takes an event and returns what is to be done about it. Once the channel is
+// broken that is nothing, but for a word to a receiver that does not know.
 func (s *Sender) Step(now time.Time, ev Event) []Action {
 	s.actions = s.actions[:0]
+	if s.broken != 0 {
+		s.tell(ev)
+		return s.actions
+	}
 	switch ev.Kind {
 	case EvSend:
 		s.send(now, ev)
@@ -97,8 +110,7 @@ func (s *Sender) Step(now time.Time, ev Event) []Action {
 		s.ack(now, ev)
 	case EvTick:
 		if s.up && due(now, s.probeAt) {
-			s.transmit()
-			s.probe(now)
+			s.tick(now)
 		}
 	case EvUp:
 		if !s.up {
@@ -107,6 +119,7 @@ func (s *Sender) Step(now time.Time, ev Event) []Action {
 		}
 	case EvDown:
 		s.up, s.synced, s.probeAt = false, false, time.Time{} // T7
+		s.silent = 0                                          // what was not answered may be our loss
 	default:
 		panic(fmt.Sprintf("transport: sender has no event %d", ev.Kind))
 	}
@@ -155,10 +168,20 @@ func (s *Sender) transmit() {
 }
 
 func (s *Sender) ack(now time.Time, ev Event) {
-	if ev.From != s.addr || ev.Seq > s.last || ev.Consumed > s.sent {
+	if ev.From != s.addr || ev.Life == 0 {
 		s.do(Action{Kind: ActDrop, Reason: DropForeign}) // T6
 		return
 	}
+	if why := s.bond.hear(ev); why != 0 { // T10
+		s.breakOff(why)
+		s.tell(ev)
+		return
+	}
+	if ev.Seq > s.last || ev.Consumed > s.sent {
+		s.do(Action{Kind: ActDrop, Reason: DropForeign}) // it was granted to nobody of ours
+		return
+	}
+	s.silent, s.markAt = 0, now
 	news := ev.Limit > s.limit || ev.Seq > s.acked || ev.Consumed > s.consumed
 	s.limit, s.consumed = max(s.limit, ev.Limit), max(s.consumed, ev.Consumed)
 	s.synced = s.up
@@ -213,16 +236,54 @@ func (s *Sender) rewind(now time.Time) {
 	}
 }
 
+// tick probes once more, or gives up a peer that has been silent for too long.
+func (s *Sender) tick(now time.Time) {
+	if s.count(now); s.silent >= s.lim.Silence {
+		s.breakOff(BreakSilent)
+		return
+	}
+	s.transmit()
+	s.probe(now)
+}
+
+// count adds the time since markAt to the silence of the peer, as far as an answer was
+// due and we were awake to hear it.
+func (s *Sender) count(now time.Time) {
+	if s.Drained() && s.waiting == 0 {
+		return
+	}
+	if now.Sub(s.probeAt) > s.lim.Asleep {
+		now = s.probeAt // the rest is our own sleep
+	}
+	s.silent += now.Sub(s.markAt)
+}
+
+// breakOff ends the channel for good.
+func (s *Sender) breakOff(why BreakReason) {
+	s.broken, s.probeAt = why, time.Time{}
+	s.kept, s.head, s.acked, s.next, s.pending = nil, 0, s.last, s.last+1, 0
+	s.do(Action{Kind: ActBroken, Break: why})
+}
+
+// tell lets another receiver than the one we were bound to know that we were, so that it
+// breaks too: its task may wait for frames that went to the one before. It says no word
+// more then.
+func (s *Sender) tell(ev Event) {
+	if ev.Kind == EvAck && ev.From == s.addr && s.bond.peer != 0 && ev.Life != s.bond.peer {
+		s.do(Action{Kind: ActProbe, Life: s.bond.life, Peer: s.bond.peer, Seq: s.last})
+	}
+}
+
 func (s *Sender) probe(now time.Time) {
-	s.do(Action{Kind: ActProbe, Seq: s.last})
-	s.probeAt = now.Add(s.backoff)
+	s.do(Action{Kind: ActProbe, Life: s.bond.life, Peer: s.bond.peer, Seq: s.last})
+	s.markAt, s.probeAt = now, now.Add(s.backoff)
 	s.backoff = min(2*s.backoff, s.lim.ProbeMax)
 }
 
 // probeBy makes sure that a probe is due, if nothing is heard.
 func (s *Sender) probeBy(now time.Time) {
 	if s.up && s.probeAt.IsZero() {
-		s.probeAt = now.Add(s.backoff)
+		s.markAt, s.probeAt = now, now.Add(s.backoff)
 	}
 }
 

@@ -68,7 +68,7 @@ func awaitCutOff(t *testing.T, ns *server.Server) {
 }
 
 func sendFrames(ctx context.Context, n *transport.Network, job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, frames, size int) error {
-	out, err := n.Outbound(job, attempt, ch, false)
+	out, err := n.Outbound(job, attempt, ch, false, nil)
 	if err != nil {
 		return err
 	}

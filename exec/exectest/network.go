@@ -47,7 +47,7 @@ func (n *Network) Inbound(id weir.ChannelID, wake chan<- struct{}) (exec.Inbound
 }
 
 // Outbound implements exec.Network.
-func (n *Network) Outbound(id weir.ChannelID) (exec.Outbound, bool, error) {
+func (n *Network) Outbound(id weir.ChannelID, _ func(error)) (exec.Outbound, bool, error) {
 	return n.channel(id), !n.encode, nil
 }
 

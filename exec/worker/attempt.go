@@ -227,9 +227,9 @@ func (c *channels) Inbound(id weir.ChannelID, wakeC chan<- struct{}) (exec.Inbou
 }
 
 // Outbound opens a sending end.
-func (c *channels) Outbound(id weir.ChannelID) (exec.Outbound, bool, error) {
+func (c *channels) Outbound(id weir.ChannelID, broken func(error)) (exec.Outbound, bool, error) {
 	local := c.local(id.To)
-	out, err := c.a.w.cfg.Network.Outbound(c.a.m.Job, c.a.m.Attempt, id, local)
+	out, err := c.a.w.cfg.Network.Outbound(c.a.m.Job, c.a.m.Attempt, id, local, broken)
 	return out, local, err
 }
 

@@ -37,8 +37,9 @@ type Control interface {
 type Network interface {
 	// Inbound opens the receiving end of a channel; local: the sender runs here too.
 	Inbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (exec.Inbound, error)
-	// Outbound opens the sending end; local: the receiver runs here too.
-	Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool) (exec.Outbound, error)
+	// Outbound opens the sending end; local: the receiver runs here too. broken is called
+	// once the channel is.
+	Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (exec.Outbound, error)
 	// MaxPayload is the largest payload of a frame that the network takes; 0: any.
 	MaxPayload() int
 	// Channels says how every end of a channel here fares, by job, attempt and channel.

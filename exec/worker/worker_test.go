@@ -125,8 +125,8 @@ func (n network) Inbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, loca
 }
 
 // Outbound opens a sending end.
-func (n network) Outbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, local bool) (exec.Outbound, error) {
-	return n.Network.Outbound(j, a, ch, local)
+func (n network) Outbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (exec.Outbound, error) {
+	return n.Network.Outbound(j, a, ch, local, broken)
 }
 
 // Channels says how every end of a channel here fares.

@@ -71,7 +71,7 @@ func Open(t testing.TB, from, to *transport.Network, local bool) *Line {
 // OpenOut opens the sending end.
 func (l *Line) OpenOut(t testing.TB, from *transport.Network, local bool) transport.Outbound {
 	t.Helper()
-	out, err := from.Outbound(l.Job, l.Attempt, Channel(), local)
+	out, err := from.Outbound(l.Job, l.Attempt, Channel(), local, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func testHeld(t *testing.T, s Setup) {
 	}
 	free.In = ins[0]
 	held.Out = held.OpenOut(t, from, s.Local)
-	if free.Out, err = from.Outbound(held.Job, held.Attempt, second, s.Local); err != nil {
+	if free.Out, err = from.Outbound(held.Job, held.Attempt, second, s.Local, nil); err != nil {
 		t.Fatal(err)
 	}
 	const size = 20_000
@@ -296,7 +296,7 @@ func testRelease(t *testing.T, s Setup) {
 	if _, more, err := l.In.Poll(); more || err != nil {
 		t.Fatal(err, "a frame of a released attempt")
 	}
-	if _, err := from.Outbound(l.Job, l.Attempt, Channel(), s.Local); !errors.Is(err, weir.ErrStale) {
+	if _, err := from.Outbound(l.Job, l.Attempt, Channel(), s.Local, nil); !errors.Is(err, weir.ErrStale) {
 		t.Fatalf("opened again: %v", err)
 	}
 }
@@ -321,7 +321,7 @@ func testClose(t *testing.T, s Setup) {
 func testTaken(t *testing.T, s Setup) {
 	from, to := s.Open(t)
 	l := Open(t, from, to, s.Local)
-	if _, err := from.Outbound(l.Job, l.Attempt, Channel(), s.Local); !errors.Is(err, weir.ErrConflict) {
+	if _, err := from.Outbound(l.Job, l.Attempt, Channel(), s.Local, nil); !errors.Is(err, weir.ErrConflict) {
 		t.Errorf("sending end: %v", err)
 	}
 	_, err := to.Inbound(l.Job, l.Attempt, Channel().To, []weir.ChannelID{Channel()}, []bool{s.Local}, l.WakeC)
@@ -388,7 +388,7 @@ func testFanIn(t *testing.T, s Setup) {
 func sendAll(n *transport.Network, job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, frames, size int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	out, err := n.Outbound(job, attempt, ch, local)
+	out, err := n.Outbound(job, attempt, ch, local, nil)
 	if err != nil {
 		return err
 	}

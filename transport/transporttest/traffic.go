@@ -155,7 +155,7 @@ func (d *Duplex) open(from, to *transport.Network, ch weir.ChannelID, local bool
 		return End{}, err
 	}
 	e.In = ins[0]
-	e.Out, err = from.Outbound(d.Job, d.Attempt, ch, local)
+	e.Out, err = from.Outbound(d.Job, d.Attempt, ch, local, nil)
 	return e, err
 }
 
