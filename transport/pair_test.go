@@ -26,6 +26,7 @@ type pair struct {
 	seen     []frameName // delivered in this life of the receiver
 	sentUp   bool
 	recvUp   bool
+	heard    bool // the sender got a word of the receiver that it knows
 	flush    bool
 	woken    bool
 	out      strings.Builder
@@ -124,7 +125,10 @@ func (p *pair) deliver(side string) {
 		p.acks = p.acks[1:]
 		p.arriveAck(pkt)
 	case side == "all":
-		for len(p.data)+len(p.acks) > 0 {
+		for rounds := 0; len(p.data)+len(p.acks) > 0; rounds++ {
+			if rounds > 100 {
+				panic("transport: the ends talk without end")
+			}
 			for len(p.data) > 0 {
 				p.deliver("data")
 			}
@@ -164,6 +168,8 @@ func (p *pair) arriveAck(pkt packet) {
 		p.printf("> refused: %v", err)
 		return
 	}
+	known := p.sender.bond.peer
+	p.heard = p.heard || p.sender.broken == 0 && (known == 0 || known == ev.Life) && (ev.Peer == 0 || ev.Peer == p.sender.bond.life)
 	p.toSender(ev)
 }
 
