@@ -192,7 +192,7 @@ func (e end) channel(ctx context.Context) error {
 }
 
 func (e end) sendFrames(ctx context.Context, n *transport.Network, attempt weir.AttemptID, ch weir.ChannelID) error {
-	out, err := n.Outbound(weir.JobID(e.job), attempt, ch, false)
+	out, err := n.Outbound(weir.JobID(e.job), attempt, ch, false, nil)
 	if err != nil {
 		return err
 	}

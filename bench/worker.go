@@ -91,8 +91,8 @@ func (c channels) Inbound(job weir.JobID, attempt weir.AttemptID, ch weir.Channe
 	return ins[0], nil
 }
 
-func (c channels) Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool) (exec.Outbound, error) {
-	return c.Network.Outbound(job, attempt, ch, local)
+func (c channels) Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (exec.Outbound, error) {
+	return c.Network.Outbound(job, attempt, ch, local, broken)
 }
 
 // Channels says how every end of a channel here fares.

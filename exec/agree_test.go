@@ -16,6 +16,7 @@ import (
 	"weir"
 	"weir/checkpoint/blob"
 	"weir/exec"
+	"weir/exec/exectest"
 	"weir/exec/op"
 )
 
@@ -36,7 +37,7 @@ func (s *careless) PutIfAbsent(ctx context.Context, key string, r io.Reader) err
 func agree(ctx context.Context, blobs blob.Store, worker string, subtask int) (answer string, err error) {
 	_, _ = exec.Build(ctx, exec.BuildConfig{
 		Job: "job_00000000000000000000000000000001", Attempt: weir.AttemptID{Number: 1, Tag: "aaaaaaaa"}, Graph: counting(), Parallelism: 2,
-		Tasks: []weir.TaskID{{Subtask: subtask}}, Blobs: blobs, Logger: slog.New(slog.DiscardHandler),
+		Tasks: []weir.TaskID{{Subtask: subtask}}, Network: exectest.NewNetwork(1, false), Blobs: blobs, Logger: slog.New(slog.DiscardHandler),
 		Openers: exec.Openers{Operator: op.Open, Source: func(ctx context.Context, s exec.Setup) (exec.Source, error) {
 			var all []byte
 			all, err = s.Agree(ctx, "files", fmt.Appendf(nil, "%d on %s", s.Subtask, worker))
@@ -89,7 +90,7 @@ func TestAgreeOnOneWorker(t *testing.T) {
 		var order []int
 		_, err := exec.Build(t.Context(), exec.BuildConfig{
 			Job: "job_00000000000000000000000000000001", Attempt: weir.AttemptID{Number: 1, Tag: "aaaaaaaa"}, Graph: counting(), Parallelism: 3,
-			Tasks: []weir.TaskID{{Subtask: 2}, {Subtask: 1}, {Subtask: 0}}, Blobs: &careless{Memory: blob.NewMemory()}, Logger: slog.New(slog.DiscardHandler),
+			Tasks: []weir.TaskID{{Subtask: 2}, {Subtask: 1}, {Subtask: 0}}, Network: exectest.NewNetwork(1, false), Blobs: &careless{Memory: blob.NewMemory()}, Logger: slog.New(slog.DiscardHandler),
 			Openers: exec.Openers{Operator: op.Open, Source: func(ctx context.Context, s exec.Setup) (exec.Source, error) {
 				order = append(order, s.Subtask)
 				if _, err := s.Agree(ctx, "files", nil); err != nil {

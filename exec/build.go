@@ -73,7 +73,8 @@ type BuildConfig struct {
 
 // Build opens and restores the tasks of one worker; none of them runs yet. On an
 // error nothing stays open; one that concerns a snapshot names the object. The work
-// of restoring is done here, before any row is read.
+// of restoring is done here, before any row is read; but the channels of all tasks are
+// opened first, so that senders elsewhere, which may be restored sooner, get an answer.
 func Build(ctx context.Context, c BuildConfig) ([]*Task, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -83,15 +84,23 @@ func Build(ctx context.Context, c BuildConfig) ([]*Task, error) {
 	order := slices.Clone(c.Tasks)
 	slices.SortStableFunc(order, func(a, b weir.TaskID) int { return min(a.Subtask, 1) - min(b.Subtask, 1) })
 	tasks := make([]*Task, 0, len(order))
-	for _, id := range order {
-		t, err := c.task(ctx, id)
-		if err != nil {
-			for _, built := range tasks {
-				err = errors.Join(err, built.shut())
-			}
-			return nil, fmt.Errorf("build task %v: %w", id, err)
+	fail := func(t *Task, err error) error {
+		for _, open := range tasks {
+			err = errors.Join(err, open.shut())
 		}
+		return fmt.Errorf("build task %v: %w", t.id, err)
+	}
+	for _, id := range order {
+		t := c.task(id)
 		tasks = append(tasks, t)
+		if err := c.guarded(t, func() error { return c.connect(t) }); err != nil {
+			return nil, fail(t, err)
+		}
+	}
+	for _, t := range tasks {
+		if err := c.guarded(t, func() error { return c.openChain(ctx, t) }); err != nil {
+			return nil, fail(t, err)
+		}
 	}
 	return tasks, nil
 }
@@ -126,15 +135,20 @@ func (c *BuildConfig) validate() error {
 	return nil
 }
 
-// task builds one task. A panic, such as that of state restored under another layout,
-// is an error of the task, not the end of the worker.
-func (c *BuildConfig) task(ctx context.Context, id weir.TaskID) (_ *Task, err error) {
+// guarded does a part of building t. A panic, such as that of state restored under another
+// layout, is an error of the task, not the end of the worker.
+func (c *BuildConfig) guarded(t *Task, part func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.Logger.Error("build panicked", "job", c.Job, "attempt", c.Attempt, "subtask", id.String(), "err", p, "stack", string(debug.Stack()))
+			t.logger.Error("build panicked", "err", p, "stack", string(debug.Stack()))
 			err = &reasonError{ReasonPanic, fmt.Errorf("panic: %v", p)}
 		}
 	}()
+	return part()
+}
+
+// task makes a task that is neither connected nor restored.
+func (c *BuildConfig) task(id weir.TaskID) *Task {
 	o := c.Options.withDefaults()
 	t := &Task{
 		id: id, job: c.Job, attempt: c.Attempt, worker: c.Worker, reporter: c.Reporter,
@@ -146,14 +160,7 @@ func (c *BuildConfig) task(ctx context.Context, id weir.TaskID) (_ *Task, err er
 	if t.rejects = c.newRejects(t); t.rejects != nil {
 		t.outputs.rejects = t.rejects
 	}
-	err = c.openChain(ctx, t)
-	if err == nil {
-		err = c.connect(t)
-	}
-	if err != nil {
-		return nil, errors.Join(err, t.shut())
-	}
-	return t, nil
+	return t
 }
 
 // openChain opens the operators of t's chain, last to first, so that each finds the
@@ -269,10 +276,12 @@ func (c *BuildConfig) connect(t *Task) error {
 			return err
 		}
 	}
-	if (t.source == nil) != (len(inputs) > 0) {
+	chain := c.Graph.Chains[t.id.Chain].Operators
+	source := len(chain) > 0 && chain[0].Kind == plan.Source
+	if source == (len(inputs) > 0) {
 		return fmt.Errorf("%w: a task has either a source or inputs", weir.ErrInvalid)
 	}
-	if t.source == nil {
+	if !source {
 		t.gate = newGate(inputs, c.Mode)
 		t.tracker.awaits(t.gate)
 	}

@@ -57,7 +57,7 @@ func TestSubtasksAgree(t *testing.T) {
 			id := weir.TaskID{Subtask: i}
 			_, err := exec.Build(t.Context(), exec.BuildConfig{
 				Job: "job_00000000000000000000000000000001", Attempt: weir.AttemptID{Number: attempt, Tag: "aaaaaaaa"}, Graph: counting(), Parallelism: 2,
-				Tasks: []weir.TaskID{id}, Restored: restored, Blobs: blobs, Logger: slog.New(slog.DiscardHandler),
+				Tasks: []weir.TaskID{id}, Network: exectest.NewNetwork(1, false), Restored: restored, Blobs: blobs, Logger: slog.New(slog.DiscardHandler),
 				Openers: exec.Openers{Operator: op.Open, Source: func(ctx context.Context, s exec.Setup) (exec.Source, error) {
 					if s.Agree == nil {
 						list = append(list, "none")

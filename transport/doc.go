@@ -5,7 +5,7 @@
 //	task ──Send──▶ Sender ═══ data subject ═══▶ Receiver ──Poll──▶ task
 //	(exec)         channel.go, sender.go  NATS   receiver.go       (exec)
 //	                  ▲                             │
-//	                  └──── ack {seq, consumed, limit, gap} ────┘
+//	                  └─ ack {lives, seq, consumed, limit, gap} ┘
 //
 // Core NATS delivers at most once: it drops for slow readers, around a reconnect,
 // and before a subscription has spread. So a channel is a small reliable protocol
@@ -26,6 +26,23 @@
 // (unacknowledged frames and silence), a lost ack, a lost grant of credit, and what
 // a reconnect swallowed. While something is unacknowledged or a Send waits, the
 // probe is repeated, 50 ms apart at first and 500 ms at most.
+//
+// Each end has a life, a random number drawn when it is opened. Every message names the
+// life that sends it and, as far as it is known, the one that it is for. An end is bound
+// to the first life that it hears. Another one later, or a message for another one than
+// itself, says that an end was opened anew: frames that a life before sent or took are
+// not to be had any more, so the channel is broken, for good. Of a message of another
+// life nothing is believed; messages that come very late may so break a channel that
+// would have done, and never join what does not belong together. A broken end says
+// nothing more, but that a sender tells another receiver of the one it knew, which has it
+// break too: its task may wait for frames that went there. A receiver that has heard no
+// sender says every 5 s that it is there, for a sender that has nothing to say.
+//
+// The silence of a peer is the time that a sender waits for a word (something is
+// unacknowledged, or a Send waits) while its connection is there and its process awake: a
+// tick that comes more than 2 s late is our own sleep. Any word ends it, and so does the
+// loss of our connection, which may have taken the word along. After 30 s the channel is
+// broken.
 //
 // A frame weighs its encoded length, header included, so that frames without
 // payload are bounded too. Credit follows time: about 200 ms of work at the rate
@@ -60,11 +77,17 @@
 //	   the message and are checked, its key is below the cluster's own prefix or it is
 //	   neither read nor deleted, and the asker deletes it when it waits no more.
 //
+//	T12 Frames of one life of a sender go to one life of a receiver, and of no other. Where
+//	   an end was opened anew, one of both says weir.ErrBroken, or nothing was lost. A
+//	   broken channel stays so.
+//	T13 Without an end opened anew and without 30 s of silence no channel breaks.
+//
 // # Goroutines
 //
 // Network.Run owns one: timers, and the messages that collect small frames. Acks,
 // frames and probes are handled on the goroutines of nats.go, one per subscription,
-// and Send and Poll on their caller's; a mutex per channel keeps them apart.
+// and Send and Poll on their caller's; a mutex per channel keeps them apart. A broken
+// channel wakes its task from any of them.
 // Control.Serve and Control.ServeReports run each request in a goroutine, of which a
 // bounded number works and a bounded number waits, and return when all have ended. OpenNetwork and OpenControl start
 // the goroutines of nats.go; Run and Close end them.
@@ -72,9 +95,12 @@
 // # Failures
 //
 // NATS away: Send blocks once its credit is used up, Poll says nothing is there,
-// requests and reports wait; all go on by themselves. Whether a peer is dead is not
-// judged here: a Send to nobody blocks until its context ends or the attempt is
-// released (weir.ErrStale). Ping tells absence (weir.ErrNotFound: no responders)
+// requests and reports wait; all go on by themselves. A channel whose end was opened anew,
+// or whose peer is silent, is broken: Send and Poll fail with weir.ErrBroken, which says
+// which channel, whose task, and why; another attempt opens new ones. A Send to nobody
+// blocks until then, or until its context ends or the attempt is released (weir.ErrStale).
+// A message that cannot be read, as by another version, is dropped; the log has one line a
+// second. Ping tells absence (weir.ErrNotFound: no responders)
 // from silence (context.DeadlineExceeded) and from one's own broken connection
 // (weir.ErrConflict).
 //
@@ -97,7 +123,8 @@
 // # Testing
 //
 // testdata/channel holds scripts over the pair of machines, one per way of losing.
-// A property runs them over a network that drops, repeats, reorders and delays.
+// A property runs them over a network that drops, damages, repeats, reorders and delays,
+// opens either end anew, and puts processes to sleep.
 // transporttest is the conformance suite, run on local channels and on an embedded
 // NATS server behind a proxy that cuts connections. Frames have golden bytes and a
 // fuzz test.

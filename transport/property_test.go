@@ -11,7 +11,7 @@ import (
 // TestChannelProperty runs the machines over a network that drops, repeats, reorders
 // and delays, cuts either side off, and opens either end anew. Whatever it does, frames
 // come once and in order, all of one life of the sender to one life of the receiver
-// (T1, T10), credit is never negative (T2), memory is bounded (T3), nothing breaks
+// (T1, T12), credit is never negative (T2), memory is bounded (T3), nothing breaks
 // without cause; and once the network is well again, everything arrives, or an end says
 // that the channel is broken.
 func TestChannelProperty(t *testing.T) {
@@ -186,7 +186,7 @@ func (p *trial) checkFrames(t *rapid.T) {
 	}
 	by, ok := p.taken[p.seen[0].life]
 	if ok && by != p.receives {
-		t.Fatalf("T10: frames of sender %d went to receivers %d and %d", p.seen[0].life, by, p.receives)
+		t.Fatalf("T12: frames of sender %d went to receivers %d and %d", p.seen[0].life, by, p.receives)
 	}
 	p.taken[p.seen[0].life] = p.receives
 }

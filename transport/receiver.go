@@ -81,7 +81,7 @@ func (r *Receiver) message(now time.Time, ev Event) {
 		r.drop(DropForeign) // T6
 		return
 	}
-	if why := r.bond.hear(ev); why != 0 { // T10
+	if why := r.bond.hear(ev); why != 0 { // T12
 		r.broken, r.ackAt = why, time.Time{}
 		r.do(Action{Kind: ActBroken, Break: why})
 		return

@@ -172,7 +172,7 @@ func (s *Sender) ack(now time.Time, ev Event) {
 		s.do(Action{Kind: ActDrop, Reason: DropForeign}) // T6
 		return
 	}
-	if why := s.bond.hear(ev); why != 0 { // T10
+	if why := s.bond.hear(ev); why != 0 { // T12
 		s.breakOff(why)
 		s.tell(ev)
 		return

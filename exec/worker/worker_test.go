@@ -110,14 +110,15 @@ func (c *control) Heartbeat(_ context.Context, body []byte) error {
 	return nil
 }
 
+// A network is that of one worker without NATS: senders that are nowhere are here.
 type network struct{ *transport.Network }
 
 // MaxPayload is that of a NATS server that takes little.
 func (n network) MaxPayload() int { return 100 << 10 }
 
 // Inbound opens a receiving end.
-func (n network) Inbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (exec.Inbound, error) {
-	ins, err := n.Network.Inbound(j, a, ch.To, []weir.ChannelID{ch}, []bool{local}, wakeC)
+func (n network) Inbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, _ bool, wakeC chan<- struct{}) (exec.Inbound, error) {
+	ins, err := n.Network.Inbound(j, a, ch.To, []weir.ChannelID{ch}, []bool{true}, wakeC)
 	if err != nil {
 		return nil, err
 	}
