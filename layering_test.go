@@ -51,7 +51,7 @@ var imports = map[string][]string{
 // testSupport lists the packages that exist for tests, tools and wiring: they import
 // anything, and nothing but tests and each other may import them.
 var testSupport = []string{
-	"checkpoint/blob/blobtest", "checkpoint/blob/s3test", "checkpoint/checkpointtest", "checkpoint/sim", "exec/difftest", "exec/exectest", "metastore/metastoretest",
+	"checkpoint/blob/blobtest", "checkpoint/blob/s3test", "checkpoint/checkpointtest", "checkpoint/clocktest", "checkpoint/sim", "exec/difftest", "exec/exectest", "metastore/metastoretest",
 	"metastore/postgrestest", "transport/transporttest", "server/job/jobtest", "server/servertest", "docs/...", "openapi/gen", "bench/...", "cmd/...", "e2e/...",
 }
 

@@ -27,7 +27,8 @@ func (c *Coordinator) ack(now time.Time, a Ack) (AckAnswer, []Action) {
 		p.late = append(p.late, c.ownObjects(a)...)
 		return AckLate, nil
 	}
-	a.AckedAt = now
+	a.AckedAt = since(p.record.TriggeredAt, now)
+	a.Timing.StartDelayMS = delayOf(a, p.record.TriggeredAt)
 	answer := p.add(a, c.tasks)
 	if answer != AckAccepted {
 		return answer, nil
@@ -45,6 +46,19 @@ func (c *Coordinator) ack(now time.Time, a Ack) (AckAnswer, []Action) {
 	p.sum(c.tasks)
 	p.record.Manifest = ManifestKey(c.fence.Job, p.record.ID)
 	return answer, []Action{WriteManifest{Manifest: c.manifest(p)}}
+}
+
+// since stamps something of a checkpoint triggered here: by the time that went by and not by
+// the time of day, which may have been set meanwhile. So what is measured between the stamps
+// of a checkpoint is true, and never negative.
+func since(triggered, now time.Time) time.Time { return triggered.Add(max(now.Sub(triggered), 0)) }
+
+// delayOf is the start delay of an ack. Its worker compared its own time of day with the
+// coordinator's, so it is bounded by what the checkpoint's age leaves room for.
+func delayOf(a Ack, triggered time.Time) float64 {
+	t := a.Timing
+	room := millis(a.AckedAt.Sub(triggered)) - t.AlignmentMS - t.CutMS - t.UploadMS
+	return max(min(t.StartDelayMS, room), 0)
 }
 
 // lateAck releases what a task uploaded for a checkpoint that was given up: it never
@@ -126,7 +140,7 @@ func (c *Coordinator) manifestWritten(now time.Time, e ManifestWritten) []Action
 		})
 	}
 	p.phase, p.tries = ready, 1
-	p.record.CompletedAt = now
+	p.record.CompletedAt = since(p.record.TriggeredAt, now)
 	p.record.Path = CriticalPath(p.record, c.tasks)
 	return nil
 }
@@ -192,7 +206,7 @@ func (c *Coordinator) read(now time.Time, e Read) []Action {
 	case e.Record.Status == StatusCompleted:
 		return c.complete(now, p)
 	case e.Record.Status != StatusPending:
-		p.record.Status, p.record.Failure, p.record.CompletedAt = e.Record.Status, e.Record.Failure, now
+		p.record.Status, p.record.Failure, p.record.CompletedAt = e.Record.Status, e.Record.Failure, since(p.record.TriggeredAt, now)
 		return c.end(now, p)
 	case p.tries < maxTries:
 		p.tries++
@@ -274,7 +288,7 @@ func (c *Coordinator) abort(now time.Time, p *pending, status Status, why *weir.
 	written := p.phase != writing || p.retry != nil
 	p.sum(c.tasks)
 	p.phase, p.retry = aborting, nil
-	p.record.Status, p.record.Failure, p.record.CompletedAt = status, why, now
+	p.record.Status, p.record.Failure, p.record.CompletedAt = status, why, since(p.record.TriggeredAt, now)
 	p.record.Manifest, p.record.CommitsOpen, p.record.Path = "", false, ""
 	if !written {
 		return nil

@@ -365,7 +365,7 @@ func (r *Runner) leave(ctx context.Context) {
 	}
 	for _, record := range r.machine.Pending() {
 		if record.Status == StatusPending { // otherwise its end is on the way already
-			record.Status, record.CompletedAt = StatusAborted, r.cfg.Now()
+			record.Status, record.CompletedAt = StatusAborted, since(record.TriggeredAt, r.cfg.Now())
 			record.Failure = &weir.Failure{Reason: ReasonAttemptEnded, Message: "the attempt ended"}
 		}
 		record.Manifest, record.CommitsOpen, record.Path = "", false, ""
