@@ -110,14 +110,14 @@ func (t *Task) idle(ctx context.Context, until time.Time) error {
 		t.timer.Reset(until.Sub(now))
 		timeC = t.timer.C
 	}
-	t.stats.idleSince.Store(now.UnixNano())
+	t.stats.idleSince.Store(&now)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-t.mail.wakeC:
 	case <-timeC:
 	}
-	t.stats.idleSince.Store(0)
+	t.stats.idleSince.Store(nil)
 	t.stats.idleNS.Add(int64(t.now().Sub(now)))
 	return nil
 }

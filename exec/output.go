@@ -201,9 +201,9 @@ func (o *output) encode(ctx context.Context, t *target, b *batch.Batch, size int
 func (o *output) deliver(ctx context.Context, t *target, f weir.Frame) error {
 	before := o.now()
 	o.stats.backTo.Store(&t.to)
-	o.stats.backSince.Store(before.UnixNano())
+	o.stats.backSince.Store(&before)
 	err := t.out.Send(ctx, f)
-	o.stats.backSince.Store(0)
+	o.stats.backSince.Store(nil)
 	o.stats.backNS.Add(int64(o.now().Sub(before)))
 	if err != nil {
 		return fmt.Errorf("send %v over edge %d: %w", f.Kind, o.edge, err)

@@ -124,9 +124,9 @@ type sample struct {
 // sample reads the times now, waits under way included.
 func (t *Task) sample() sample {
 	now := t.now()
-	since := func(total, began int64) time.Duration {
-		if began != 0 {
-			total += max(now.UnixNano()-began, 0)
+	since := func(total int64, began *time.Time) time.Duration {
+		if began != nil {
+			total += int64(max(now.Sub(*began), 0))
 		}
 		return time.Duration(total)
 	}
@@ -150,12 +150,12 @@ func (k *tracker) remember(s sample) {
 // recent gives the shares of the last seconds, as far back as samples were taken: since
 // the newest that is old enough, or else the oldest, or the start.
 func (t *Task) recent() (busy, back float64) {
-	start := t.stats.startNS.Load()
-	if start == 0 {
+	start := t.stats.start.Load()
+	if start == nil {
 		return 0, 0
 	}
 	now := t.sample()
-	then := sample{at: time.Unix(0, start)}
+	then := sample{at: *start}
 	k := &t.tracker
 	k.mu.Lock()
 	for i, s := range k.mu.samples {

@@ -39,10 +39,10 @@ type counters struct {
 	rowsIn, rowsOut   atomic.Int64
 	bytesIn, bytesOut atomic.Int64
 	idleNS, backNS    atomic.Int64
-	idleSince         atomic.Int64 // of a wait under way, not yet in idleNS; since 1970; 0: none
-	backSince         atomic.Int64
+	idleSince         atomic.Pointer[time.Time] // of a wait under way, not yet in idleNS; nil: none
+	backSince         atomic.Pointer[time.Time]
 	backTo            atomic.Pointer[weir.TaskID] // the receiver of the last frame
-	startNS           atomic.Int64                // of Run, since 1970; 0: not yet
+	start             atomic.Pointer[time.Time]   // of Run; nil: not yet
 	committing        atomic.Int64                // the checkpoint that sinks commit just now; 0: none
 	ended             atomic.Bool
 }
@@ -50,7 +50,7 @@ type counters struct {
 // doing says what holds the loop up, if something does.
 func (c *counters) doing() string {
 	switch id := c.committing.Load(); {
-	case c.backSince.Load() != 0:
+	case c.backSince.Load() != nil:
 		return fmt.Sprintf("waiting for room in the channel to task %v", c.backTo.Load())
 	case id != 0:
 		return fmt.Sprintf("committing checkpoint %d", id)
@@ -69,10 +69,10 @@ func (t *Task) Stats() Stats {
 		Task: t.id, RowsIn: c.rowsIn.Load(), RowsOut: c.rowsOut.Load(),
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(), Ended: c.ended.Load(),
 	}
-	if start := c.startNS.Load(); start != 0 {
+	if start := c.start.Load(); start != nil {
 		now := t.sample()
 		t.tracker.remember(now)
-		s.Idle, s.Busy, s.BackPressured = shares(sample{at: time.Unix(0, start)}, now)
+		s.Idle, s.Busy, s.BackPressured = shares(sample{at: *start}, now)
 	}
 	if n := len(t.nodes); n > 0 && len(t.outputs.edges) == 0 {
 		s.RowsOut = t.nodes[n-1].rowsIn.Load()

@@ -84,7 +84,8 @@ func (t *Task) Pause(on bool) { t.mail.pause(on) }
 // Reporter.Failed). It may be called once.
 func (t *Task) Run(ctx context.Context) error {
 	defer close(t.doneC)
-	t.stats.startNS.Store(t.now().UnixNano())
+	start := t.now()
+	t.stats.start.Store(&start)
 	g, gctx := errgroup.WithContext(ctx)
 	for range uploadsAtOnce {
 		g.Go(func() error { return t.uploader.run(gctx) })
