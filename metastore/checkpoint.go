@@ -1,10 +1,12 @@
 package metastore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"weir"
@@ -266,9 +268,28 @@ func (s *Store) CloseCommits(ctx context.Context, fence weir.Fence, id weir.Chec
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `UPDATE checkpoints SET commits_open = $1, committed_at = `+now+`, acks = $2 WHERE job = $3 AND id = $4`, false, acks, j.ID, id)
+		at, err := clock(ctx, tx)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE checkpoints SET commits_open = $1, committed_at = $2, acks = $3 WHERE job = $4 AND id = $5`,
+			false, instant(committedAt(r, fence.Attempt, took, at)), acks, j.ID, id)
 		return err
 	})
+}
+
+// committedAt is when the last sink had confirmed a checkpoint: counted from its end where
+// the attempt that took it measured that, else by the database's clock, which may have been
+// set since.
+func committedAt(r checkpoint.Record, attempt weir.AttemptID, took []checkpoint.CommitTime, now time.Time) time.Time {
+	if r.Attempt == attempt && len(took) > 0 {
+		last := slices.MaxFunc(took, func(a, b checkpoint.CommitTime) int { return cmp.Compare(a.MS, b.MS) })
+		return r.CompletedAt.Add(time.Duration(last.MS * float64(time.Millisecond))).Truncate(time.Microsecond)
+	}
+	if now.Before(r.CompletedAt) {
+		return r.CompletedAt
+	}
+	return now
 }
 
 // Checkpoint reads one row under the lock of the job's row.

@@ -16,7 +16,8 @@ func clock(ctx context.Context, tx *sql.Tx) (time.Time, error) {
 }
 
 // AcquireLease takes or renews the shard's lease for ttl by the database's clock:
-// the holder renews its term, another takes over after expiry with term+1. It
+// the holder renews its term, another takes over after expiry with term+1, at the latest
+// when ttl has passed, though the clock was set back; all servers use the same ttl. It
 // returns the lease as it stands, whoever holds it. An outcome that is unknown is
 // resolved by asking again.
 func (s *Store) AcquireLease(ctx context.Context, shard int, holder string, ttl time.Duration) (weir.Lease, error) {
@@ -37,6 +38,12 @@ func (s *Store) AcquireLease(ctx context.Context, shard int, holder string, ttl 
 		}
 		switch {
 		case l.Holder == holder:
+		case l.Expires.After(at.Add(max(ttl, 0))):
+			// No holder has it for longer: the clock was set back. It is counted anew, or it
+			// would outlive a dead holder by as much.
+			l.Expires = at.Add(ttl).Truncate(time.Microsecond)
+			_, err = tx.ExecContext(ctx, `UPDATE leases SET expires_at = $1 WHERE shard = $2`, instant(l.Expires), shard)
+			return err
 		case l.Expires.After(at):
 			return nil
 		default:

@@ -171,7 +171,7 @@ func (x scrape) lastCheckpoint(ctx context.Context, ch chan<- prometheus.Metric,
 	m, r, id, name := x.s.metrics, list[0], string(j.ID), j.Name
 	m.lastID.send(ch, float64(r.ID), id, name)
 	m.lastEnded.send(ch, float64(r.CompletedAt.UnixMilli())/1000, id, name)
-	m.lastDuration.send(ch, r.CompletedAt.Sub(r.TriggeredAt).Seconds(), id, name)
+	m.lastDuration.send(ch, max(r.CompletedAt.Sub(r.TriggeredAt), 0).Seconds(), id, name)
 	m.lastSize.send(ch, float64(r.StateBytes), id, name)
 }
 

@@ -287,7 +287,7 @@ func printSubtasks(w io.Writer, d server.CheckpointDetail) error {
 		for _, s := range op.Subtasks {
 			acked, mark := "", ""
 			if s.AckedAt != nil {
-				acked = "+" + millisText(float64(s.AckedAt.Sub(d.TriggeredAt).Microseconds())/1000)
+				acked = "+" + millisText(float64(max(s.AckedAt.Sub(d.TriggeredAt), 0).Microseconds())/1000)
 			}
 			switch {
 			case s.Failure != nil:

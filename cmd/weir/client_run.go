@@ -333,7 +333,7 @@ func (p *progress) say(line string) {
 func (p *progress) final(job jobView) {
 	s := fmt.Sprintf("%s  %s rows", strings.ToLower(job.Status), grouped(job.RowsIn))
 	if job.StartedAt != nil && job.EndedAt != nil {
-		d := job.EndedAt.Sub(*job.StartedAt)
+		d := max(job.EndedAt.Sub(*job.StartedAt), 0) // by times of day, which may have been set between
 		s += fmt.Sprintf(" in %.3f s", d.Seconds())
 		if d > 0 {
 			s += fmt.Sprintf("  %s rows/s", grouped(int64(float64(job.RowsIn)/d.Seconds())))

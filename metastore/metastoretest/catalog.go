@@ -108,4 +108,21 @@ func leases(t *testing.T, s suite) {
 	taken, err = s.AcquireLease(t.Context(), 1, "y", time.Hour)
 	ok(t, err)
 	equal(t, taken.Term, 2) // another shard, expired by itself
+
+	// R10: the database's clock was set back after x renewed. y takes over all the same once
+	// its own ttl has passed.
+	_, err = s.AcquireLease(t.Context(), 2, "x", time.Hour)
+	ok(t, err)
+	const ttl = 50 * time.Millisecond
+	for began := time.Now(); ; {
+		l, err := s.AcquireLease(t.Context(), 2, "y", ttl)
+		ok(t, err)
+		if l.Holder == "y" {
+			equal(t, l.Term, 2)
+			break
+		}
+		if time.Since(began) > 30*time.Second {
+			t.Fatalf("lease of a dead holder: %+v", l)
+		}
+	}
 }
