@@ -26,9 +26,9 @@ const reconnectWait = 100 * time.Millisecond
 const (
 	absentAlone = reconnectWait + 10*time.Millisecond
 	// In a cluster the NATS server of a worker dies alone, and others need not notice:
-	// nats.go tells of servers that leave only where it found them by itself. A worker is
-	// elsewhere after some milliseconds if the first server it tries is there, and after
-	// 75 ms and handshakes if none was.
+	// nats.go tells of servers that leave only where it found them by itself. To be heard
+	// elsewhere takes a worker two round trips, with TLS and its own three to four: below
+	// 5 ms nearby, 120 ms where 30 ms lie between; and 75 ms more if none was there at first.
 	absentInCluster = 250 * time.Millisecond
 )
 

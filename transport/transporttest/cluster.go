@@ -24,6 +24,8 @@ type Cluster struct {
 type Secured struct {
 	TLS            *tls.Config // of clients' connections
 	User, Password string
+	// Unnamed servers tell clients nothing of each other.
+	Unnamed bool
 }
 
 type member struct {
@@ -46,7 +48,7 @@ func StartSecured(t testing.TB, n int, s Secured) *Cluster {
 	for i := range n {
 		m := &member{opts: server.Options{
 			ServerName: "nats-" + strconv.Itoa(i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
-			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: server.RANDOM_PORT},
+			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: server.RANDOM_PORT, NoAdvertise: s.Unnamed},
 			Routes:  c.routes(i), NoSigs: true, NoLog: true,
 			TLSConfig: s.TLS, TLS: s.TLS != nil, TLSTimeout: Patience.Seconds(), Username: s.User, Password: s.Password,
 		}}
