@@ -148,12 +148,13 @@ type Buffer struct{ b []byte }
 // Limits are the constants of the protocol. The zero value of each field means its
 // default.
 type Limits struct {
-	MinCredit  int           // smallest window in bytes; 256 KiB
+	MinCredit  int           // smallest window in bytes; 64 KiB
 	MaxCredit  int           // largest window in bytes; 8 MiB
 	CreditSpan time.Duration // how much work a window is; 200 ms
 	Message    int           // frames are collected up to this many bytes; 256 KiB
 	Collect    int           // fewer bytes than this wait for company; 32 KiB
 	AckAfter   time.Duration // an ack waits for company so long; 20 ms
+	AckIdle    time.Duration // so long, if the task has taken all that came; 2 ms
 	ProbeFirst time.Duration // a probe follows this long after silence, then doubles; 50 ms
 	ProbeMax   time.Duration // up to this; 500 ms
 	ResendGap  time.Duration // one gap is not answered twice within this; 50 ms
@@ -174,12 +175,13 @@ func (l Limits) withDefaults() Limits {
 			*p = v
 		}
 	}
-	orInt(&l.MinCredit, 256<<10)
+	orInt(&l.MinCredit, 64<<10)
 	orInt(&l.MaxCredit, 8<<20)
 	orTime(&l.CreditSpan, 200*time.Millisecond)
 	orInt(&l.Message, 256<<10)
 	orInt(&l.Collect, 32<<10)
 	orTime(&l.AckAfter, 20*time.Millisecond)
+	orTime(&l.AckIdle, 2*time.Millisecond)
 	orTime(&l.ProbeFirst, 50*time.Millisecond)
 	orTime(&l.ProbeMax, 500*time.Millisecond)
 	orTime(&l.ResendGap, 50*time.Millisecond)

@@ -142,6 +142,10 @@ func (r *Receiver) consume(now time.Time, ev Event) {
 		r.ack(now)
 		return
 	}
+	if r.consumed == r.received { // the sender holds rows back until it knows
+		r.ackWithin(now, r.lim.AckIdle)
+		return
+	}
 	r.ackBy(now)
 }
 
@@ -172,9 +176,11 @@ func (r *Receiver) ack(now time.Time) {
 }
 
 // ackBy makes sure that an ack is sent soon.
-func (r *Receiver) ackBy(now time.Time) {
-	if soon := now.Add(r.lim.AckAfter); r.up {
-		r.ackAt = earlier(r.ackAt, soon)
+func (r *Receiver) ackBy(now time.Time) { r.ackWithin(now, r.lim.AckAfter) }
+
+func (r *Receiver) ackWithin(now time.Time, d time.Duration) {
+	if r.up {
+		r.ackAt = earlier(r.ackAt, now.Add(d))
 	}
 }
 
