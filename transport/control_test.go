@@ -183,7 +183,7 @@ func TestLives(t *testing.T) {
 	c := control(t, url)
 	serve(t, control(t, url), "old", answer("old"))
 	stop := serve(t, control(t, url), "new", answer("new"))
-	for range 20 {
+	for range 10 {
 		for _, life := range []string{"old", "new"} {
 			got, err := c.Request(bounded(t), testWorker.Life(life), "deploy", nil)
 			if want := strconv.Quote(life); err != nil || string(got) != want {
@@ -386,6 +386,7 @@ func TestTooLarge(t *testing.T) {
 	big, _ := json.Marshal(strings.Repeat("x", 8<<20))
 	serve(t, control(t, url), "inc", func(context.Context, string, []byte) ([]byte, error) { return big, nil })
 	c := control(t, url)
+	pinged(t, c, "inc")
 	_, err := c.Request(bounded(t), testWorker, "deploy", big)
 	if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), "no object storage to leave it in") {
 		t.Errorf("request: %v", err)

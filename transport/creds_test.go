@@ -102,7 +102,7 @@ func TestCredsExpire(t *testing.T) {
 	t.Parallel()
 	op := newOperator(t)
 	url, _ := guarded(t, op.options)
-	path := op.creds(t, op.account, time.Now().Add(2*time.Second))
+	path := op.creds(t, op.account, time.Now().Add(3*time.Second)) // to the second
 	d := newDiary(t, "eyJ", "SUA")
 	c, err := transport.OpenControl(t.Context(), transport.Options{URL: url, Name: "test", Security: transport.Security{CredsFile: path}, Log: d.log()})
 	if err != nil {

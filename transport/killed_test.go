@@ -15,8 +15,9 @@ import (
 // of the client library keeps.
 func TestR06ServerKilled(t *testing.T) {
 	t.Parallel()
-	pauses := []time.Duration{0, 300 * time.Millisecond, 0}
+	pauses, frames := []time.Duration{0, 300 * time.Millisecond}, 4000
 	if long() {
+		frames = 12_000 // about 40 MiB each way
 		pauses = []time.Duration{time.Second, 0, 5 * time.Second, 0, 30 * time.Second}
 	}
 	for _, seed := range seeds(t, 2) {
@@ -32,7 +33,6 @@ func TestR06ServerKilled(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 4*transporttest.Patience)
 		defer cancel()
-		const frames = 12_000 // about 40 MiB each way
 		killC, doneC := make(chan struct{}, len(pauses)), make(chan struct{})
 		go func() {
 			defer close(doneC)

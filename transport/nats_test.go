@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -113,7 +114,8 @@ func stream(t *testing.T, b broken, frames, size int, fault func(n int)) {
 func TestConnectionsCut(t *testing.T) {
 	t.Parallel()
 	b := openBroken(t, startServer(t))
-	stream(t, b, 2000, 5000, func(n int) {
+	const frames = 1000
+	stream(t, b, frames, 5000, func(n int) {
 		switch n / 100 % 3 {
 		case 0:
 			b.fromProxy.Cut()
@@ -124,7 +126,7 @@ func TestConnectionsCut(t *testing.T) {
 			b.toProxy.Cut()
 		}
 	})
-	if got := b.from.Stats(); got.Sent != 2000 || b.to.Stats().Received != 2000 {
+	if got := b.from.Stats(); got.Sent != frames || b.to.Stats().Received != frames {
 		t.Errorf("from %+v\nto %+v", got, b.to.Stats())
 	}
 }
@@ -233,20 +235,24 @@ func TestForeignAndDamaged(t *testing.T) {
 	}
 }
 
-// TestSmallFramesAreNotLate: a barrier that waits for company does not wait for a timer.
+// TestSmallFramesAreNotLate: a barrier that waits for company does not wait for a timer,
+// the shortest of which takes 20 ms.
 func TestSmallFramesAreNotLate(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	l := transporttest.Open(t, network(t, s.URL()), network(t, s.URL()), false)
 	l.Send(t, weir.Frame{Kind: weir.FrameBarrier})
 	l.Next(t)
-	began := time.Now()
+	var took []time.Duration
 	for range 100 {
+		began := time.Now()
 		l.Send(t, weir.Frame{Kind: weir.FrameBarrier})
 		l.Next(t)
+		took = append(took, time.Since(began))
 	}
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("100 barriers, one by one, took %v", took)
+	slices.Sort(took)
+	if quick := took[len(took)/10]; quick > 10*time.Millisecond { // others may have waited for the processor
+		t.Errorf("of 100 barriers, one by one, 90 took more than %v", quick)
 	}
 }
 

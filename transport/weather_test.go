@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ type weather struct {
 	strikes int // while a stream runs
 	frames  int // of that stream, both ways
 	largest int
+	rare    bool // another one is much like it: only with WEIR_LONG
 }
 
 // long reports whether the tests may take their time.
@@ -102,18 +104,26 @@ func weathers() []weather {
 	acks := func(_ *rand.Rand, proxy int) []transporttest.Way {
 		return []transporttest.Way{[]transporttest.Way{transporttest.Down, transporttest.Up}[proxy]}
 	}
-	return []weather{
+	all := []weather{
 		{name: "cuts", strike: cut, strikes: 20, frames: 10_000, largest: 256 << 10},
 		{name: "away", strike: refuse, strikes: 5, frames: 3000, largest: 256 << 10},
-		{name: "black hole", strike: holes(second, 2*second, false, one), strikes: 1, frames: 3000, largest: 256 << 10},
+		{name: "black hole", strike: holes(second, 2*second, false, one), strikes: 1, frames: 3000, largest: 256 << 10, rare: true},
 		{name: "black hole, then cut", strike: holes(second/5, second, true, both), strikes: 2, frames: 3000, largest: 256 << 10},
-		{name: "data late", strike: holes(second/5, second, false, data), strikes: 2, frames: 3000, largest: 64 << 10},
+		{name: "data late", strike: holes(second/5, second, false, data), strikes: 2, frames: 3000, largest: 64 << 10, rare: true},
 		{name: "data lost", strike: holes(second/10, second/2, true, data), strikes: 3, frames: 3000, largest: 64 << 10},
 		{name: "acks late", strike: holes(second/5, second, false, acks), strikes: 2, frames: 3000, largest: 64 << 10},
-		{name: "acks lost", strike: holes(second/10, second/2, true, acks), strikes: 3, frames: 3000, largest: 64 << 10},
+		{name: "acks lost", strike: holes(second/10, second/2, true, acks), strikes: 3, frames: 3000, largest: 64 << 10, rare: true},
 		{name: "delay", all: transporttest.Weather{Delay: 50 * time.Millisecond, Jitter: 50 * time.Millisecond}, frames: 1000, largest: 8 << 10},
 		{name: "throttle", all: transporttest.Weather{Rate: 1 << 20}, frames: 1000, largest: 8 << 10},
 	}
+	if long() {
+		return all
+	}
+	all = slices.DeleteFunc(all, func(w weather) bool { return w.rare })
+	for i := range all { // a third of everything
+		all[i].strikes, all[i].frames = (all[i].strikes+2)/3, all[i].frames/3
+	}
+	return all
 }
 
 // open gives two networks, each behind a proxy of its own, in weather w.
