@@ -101,25 +101,25 @@ func (m *messages) Delete(ctx context.Context, key string) error {
 // storage, which holds none of them afterwards.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
-	c := jobtest.NewOn(t, transport.ServerOptions{MaxPayload: 64 << 10})
+	c := jobtest.NewOn(t, transport.ServerOptions{MaxPayload: 16 << 10})
 	m := &messages{Store: c.Blobs}
 	c.Blobs = m
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	c.Heard(s, 1)
 	var none []string // of the rows; as many as make a large plan
-	for i := range 1900 {
+	for i := range 600 {
 		none = append(none, fmt.Sprint(200000+i))
 	}
-	submit(t, c, s, "large", `CREATE TABLE numbers (k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '5000',
-  'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '4999');
+	submit(t, c, s, "large", `CREATE TABLE numbers (k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '1500',
+  'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '1499');
 SELECT k AS key, COUNT(*) AS n FROM numbers WHERE k NOT IN (`+strings.Join(none, ", ")+`) GROUP BY k`)
 	if j := c.Await(s, "large", weir.StatusFinished, weir.StatusFailed); j.Status != weir.StatusFinished {
 		t.Fatalf("%s: %+v", j.Status, j.Failure)
 	}
 	deployed := m.puts.Load()
 	page, err := s.Results(t.Context(), "large", job.ResultQuery{OrderBy: "key", Limit: 10000})
-	if err != nil || len(page.Rows) != 5000 || string(page.Rows[4999]) != `{"key":4999,"n":1}` {
+	if err != nil || len(page.Rows) != 1500 || string(page.Rows[1499]) != `{"key":1499,"n":1}` {
 		t.Errorf("%d rows, %v", len(page.Rows), err)
 	}
 	if all := m.puts.Load(); deployed == 0 || all == deployed {
