@@ -24,7 +24,8 @@ type part struct {
 }
 
 // Heartbeat tells every server that listens, at most once: the next one makes up for
-// a lost one. It fails if there is no connection. One that is larger than NATS takes goes
+// a lost one. It fails if there is no connection, or one that may not hear what it wants to:
+// who hears no command offers himself to nobody. One that is larger than NATS takes goes
 // in parts.
 func (c *Control) Heartbeat(ctx context.Context, body []byte) error {
 	data, err := encodeMessage(message{Kind: "heartbeat", Body: body})
@@ -33,6 +34,9 @@ func (c *Control) Heartbeat(ctx context.Context, body []byte) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if subject := c.link.deaf(); subject != "" {
+		return fmt.Errorf("heartbeat: NATS forbids this user to subscribe to %s, so that it would hear no command or answer: allow it in its permissions (docs/nats.md)", subject)
 	}
 	messages := [][]byte{data}
 	if most := c.link.nc.MaxPayload(); int64(len(data)) > most {

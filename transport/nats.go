@@ -91,7 +91,8 @@ type link struct {
 	flips   atomic.Int64           // times the connection was lost or came back
 	alertC  chan struct{}          // capacity 1: it was lost or came back
 	asking  asking
-	several bool // NATS servers were given
+	several bool         // NATS servers were given
+	most    atomic.Int64 // max_payload, as the first connection found it
 	say     *complaints
 	// shunned says that the last try was refused for want of credentials.
 	shunned atomic.Bool
@@ -99,6 +100,7 @@ type link struct {
 	mu struct {
 		sync.Mutex
 		denied map[string]bool // subjects that this connection may not publish to
+		deaf   string          // one that it may not subscribe to; empty: none
 	}
 }
 
@@ -132,7 +134,8 @@ func connect(ctx context.Context, opts Options, names subjects, role string) (*l
 		return nil, fmt.Errorf("connect to NATS at %s: %w; %s", redacted(opts.URL), err, advice(err))
 	}
 	l.nc = nc
-	if most := nc.MaxPayload(); most < leastPayload+headerLen {
+	l.most.Store(nc.MaxPayload())
+	if most := l.most.Load(); most < leastPayload+headerLen {
 		nc.Close()
 		return nil, fmt.Errorf("%w: the max_payload of the NATS server at %s is %d bytes, and weir needs at least %d (4 KiB and a header): raise it, on all servers alike; 1 MiB is what NATS has by itself",
 			weir.ErrInvalid, redacted(opts.URL), most, leastPayload+headerLen)
@@ -158,14 +161,19 @@ func (l *link) options(name string, log *slog.Logger) []nats.Option {
 			return reconnectWait/2 + rand.N(reconnectWait/4)
 		}),
 		nats.MaxPingsOutstanding(2),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+		nats.DisconnectErrHandler(func(c *nats.Conn, err error) {
 			l.flip()
-			log.Warn("nats connection lost", "err", err)
+			if !c.IsClosed() { // not by ourselves
+				log.Warn("nats connection lost", "err", err)
+			}
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) {
 			l.welcome()
 			l.flip()
 			log.Info("nats connection is back", "address", c.ConnectedAddr())
+			if now := c.MaxPayload(); now < l.most.Load() && l.say.due("max_payload", time.Now()) {
+				log.Warn("the max_payload of nats is lower than it was: larger frames of running jobs cannot be sent until it is raised again; give all nats servers the same", "address", c.ConnectedAddr(), "max_payload", now, "was", l.most.Load())
+			}
 		}),
 		nats.ReconnectErrHandler(func(c *nats.Conn, err error) { l.trouble(log, c, nil, err) }),
 		nats.DiscoveredServersHandler(func(*nats.Conn) { l.settle() }),
@@ -184,14 +192,7 @@ func pingEvery(role string) time.Duration {
 func (l *link) trouble(log *slog.Logger, nc *nats.Conn, sub *nats.Subscription, err error) {
 	switch {
 	case errors.Is(err, nats.ErrPermissionViolation):
-		if verb, forbidden := violation(err); verb == "publish" {
-			l.mu.Lock()
-			if len(l.mu.denied) >= complaintsKept { // answers have subjects without end
-				clear(l.mu.denied)
-			}
-			l.mu.denied[forbidden] = true
-			l.mu.Unlock()
-		}
+		l.deny(violation(err))
 		l.say.denied(err)
 	case unwelcome(err):
 		l.shunned.Store(true)
@@ -206,12 +207,34 @@ func (l *link) trouble(log *slog.Logger, nc *nats.Conn, sub *nats.Subscription, 
 	}
 }
 
+// deny keeps what the NATS server does not allow.
+func (l *link) deny(verb, subject string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if verb == "subscribe" {
+		l.mu.deaf = subject
+		return
+	}
+	if len(l.mu.denied) >= complaintsKept { // answers have subjects without end
+		clear(l.mu.denied)
+	}
+	l.mu.denied[subject] = true
+}
+
+// deaf is a subject that this connection may not subscribe to; empty: none.
+func (l *link) deaf() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.deaf
+}
+
 // welcome forgets what the connection before was refused.
 func (l *link) welcome() {
 	l.shunned.Store(false)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	clear(l.mu.denied)
+	l.mu.deaf = ""
 }
 
 // forbidden reports whether NATS has refused a message on subject.

@@ -481,4 +481,8 @@ func TestForbiddenIsSaid(t *testing.T) {
 	if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), "forbids this user to publish to weir.default.w.worker-3.command.deploy") {
 		t.Errorf("request: %v", err)
 	}
+	// It would hear no command, so it offers itself to nobody.
+	if err := st.control.Heartbeat(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "to subscribe to weir.default.w.worker-2.") {
+		t.Errorf("heartbeat: %v", err)
+	}
 }

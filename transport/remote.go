@@ -202,7 +202,7 @@ func (o *remoteOut) step(now time.Time, ev Event) {
 // pooledMost keeps a rare giant frame from staying in the pool.
 const pooledMost = 512 << 10
 
-// transmit sends frames in one message. The caller holds mu.
+// transmit sends frames in as few messages as NATS takes. The caller holds mu.
 func (o *remoteOut) transmit(act Action) {
 	if act.Again {
 		o.net.stats.resent.Add(act.Last - act.Seq + 1)
@@ -212,9 +212,15 @@ func (o *remoteOut) transmit(act Action) {
 		o.net.publish(o.subject, o.mu.machine.Wire(act.Seq).b)
 		return
 	}
+	most := int(o.net.link.nc.MaxPayload()) // less than Limits.Message, where it was lowered since
 	o.mu.scratch = o.mu.scratch[:0]
 	for seq := act.Seq; seq <= act.Last; seq++ {
-		o.mu.scratch = append(o.mu.scratch, o.mu.machine.Wire(seq).b...)
+		wire := o.mu.machine.Wire(seq).b
+		if len(o.mu.scratch) > 0 && len(o.mu.scratch)+len(wire) > most {
+			o.net.publish(o.subject, o.mu.scratch)
+			o.mu.scratch = o.mu.scratch[:0]
+		}
+		o.mu.scratch = append(o.mu.scratch, wire...)
 	}
 	o.net.publish(o.subject, o.mu.scratch)
 }

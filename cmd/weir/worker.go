@@ -49,7 +49,7 @@ func newWorker() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return conf.run(cmd.Context(), cmd.InOrStdin(), log)
+			return conf.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), log)
 		},
 	}
 	f := cmd.Flags()
@@ -69,7 +69,7 @@ func newWorker() *cobra.Command {
 
 var notInID = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-func (conf workerConfig) run(ctx context.Context, stdin io.Reader, log *slog.Logger) error {
+func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Writer, log *slog.Logger) error {
 	if err := require(needed{"--nats", conf.nats.url}, needed{"--storage", conf.storage}); err != nil {
 		return err
 	}
@@ -116,6 +116,9 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, log *slog.Log
 			io.Copy(io.Discard, stdin) //nolint:errcheck // any end will do
 			cancel()
 		}()
+	} else { // weir up speaks for its own
+		//nolint:errcheck // a worker works, whether its line is read or not
+		fmt.Fprintf(stdout, "weir worker %s is ready: %d slots, for the servers of cluster %s\n", conf.id, conf.slots, conf.cluster)
 	}
 	networkCtx, closeNetwork := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeNetwork()

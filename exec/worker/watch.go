@@ -21,6 +21,19 @@ const (
 
 func (d watchDo) String() string { return [...]string{"pause", "end", "ask", "go on"}[d] }
 
+// says tells an operator what is done, and why.
+func (d watchDo) says() string {
+	switch d {
+	case doPause:
+		return "cut off from nats, or asleep, for too long: sources pause, since their work may be somebody else's by now"
+	case doEnd:
+		return "cut off from nats for so long that attempts end; their jobs begin again once a server is heard"
+	case doAsk:
+		return "nats is there: servers are asked which attempts are over"
+	}
+	return "sources go on"
+}
+
 // A watch is a worker's eye on itself: whether it was cut off, or asleep, for so long that
 // somebody else may do its work by now. It is pure. All times are of one monotonic clock.
 type watch struct {

@@ -40,7 +40,7 @@ func (w *Worker) watch(ctx context.Context) error {
 			todo = m.tick(w.cfg.Now(), w.cfg.Control.Connected())
 		}
 		for _, do := range todo {
-			w.cfg.Logger.Info("watch", "worker", w.cfg.ID, "do", do.String())
+			w.cfg.Logger.Info(do.says(), "worker", w.cfg.ID)
 			switch do {
 			case doPause:
 				w.pause(true)

@@ -141,8 +141,13 @@ func (w *Worker) beat(ctx context.Context) error {
 // sayAlive sends one heartbeat; it logs when NATS can be reached no more, or again.
 func (w *Worker) sayAlive(ctx context.Context, before bool) (reached bool) {
 	err := w.cfg.Control.Heartbeat(ctx, deploy.Encode(w.heartbeat()))
-	if reached = err == nil; reached != before && ctx.Err() == nil {
-		w.cfg.Logger.Info("heartbeats", "worker", w.cfg.ID, "reach_nats", reached, "err", err)
+	reached = err == nil
+	switch {
+	case reached == before || ctx.Err() != nil:
+	case reached:
+		w.cfg.Logger.Info("heartbeats reach nats again", "worker", w.cfg.ID)
+	default:
+		w.cfg.Logger.Warn("heartbeats do not reach nats; they go on", "worker", w.cfg.ID, "err", err)
 	}
 	return reached
 }

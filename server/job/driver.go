@@ -344,7 +344,11 @@ func (d *driver) setStatus(ctx context.Context, act actStatus) error {
 		if act.To.Terminal() {
 			d.s.clean.wake(d.id) // its retention may say that its checkpoints end with it
 		}
-		d.log.Info("job status", "status", act.To, "attempt", d.machine.job.Attempt, "failure", act.Failure)
+		said := []any{"status", act.To, "attempt", d.machine.job.Attempt}
+		if f := act.Failure; f != nil {
+			said = append(said, "reason", f.Reason, "failure", f.Message)
+		}
+		d.log.Info("job status", said...)
 	}
 	return err
 }

@@ -54,9 +54,14 @@ func (s *Service) heartbeat(body []byte) {
 		return
 	}
 	s.mu.Lock()
+	twin := s.mu.workers.twin(beat)
 	joined, dead := s.mu.workers.heard(s.now(), beat)
 	s.mu.Unlock()
 	s.mourn(dead)
+	if twin {
+		s.deps.Logger.Warn("a process that was replaced still runs under the worker's name and gets no work: end it, or give it an --id of its own",
+			"worker", beat.Worker, "host", beat.Host, "pid", beat.PID)
+	}
 	if joined {
 		s.deps.Logger.Info("worker joined", "worker", beat.Worker, "slots", beat.Slots)
 		s.broadcast(evSlots{})

@@ -345,6 +345,9 @@ func TestWorkers(t *testing.T) {
 			case "beat":
 				b := deploy.Heartbeat{Worker: id, Incarnation: life, Slots: 4, Leaving: d.HasArg("leaving")}
 				d.MaybeScanArgs(t, "slots", &b.Slots)
+				if r.twin(b) {
+					out = append(out, "twin")
+				}
 				var joined bool
 				if joined, dead = r.heard(now, b); joined {
 					out = append(out, "joined")

@@ -63,6 +63,7 @@ const (
 	rateOver      = 5 * time.Second        // rates are those of so long
 	beatsKept     = 16
 	formerKept    = 16
+	twinBeats     = 3                       // a former life says so much: it is no late word
 	settleWithin  = 1200 * time.Millisecond // every worker has said something within
 	heardBefore   = 1500 * time.Millisecond // who is not heard for longer may be cut off
 	backFor       = 3 * time.Second         // and then has a new connection to NATS within
@@ -93,6 +94,7 @@ type workerState struct {
 	backAt   time.Time        // when it was last heard after it had not been for longer than heardBefore
 	history  []beatAt         // oldest first
 	former   []string         // incarnations that this one replaced: their processes may hang and wake up
+	twins    int              // heartbeats of those, since this one was first heard
 	lostAt   time.Time
 	pingedAt time.Time
 }
@@ -145,6 +147,17 @@ func (r *registry) heard(now time.Time, beat deploy.Heartbeat) (joined bool, dea
 		w.history = w.history[1:]
 	}
 	return joined, dead
+}
+
+// twin reports, once in the life of a worker, that a process which this life replaced goes
+// on under its name.
+func (r *registry) twin(beat deploy.Heartbeat) bool {
+	w := r.workers[beat.Worker]
+	if w == nil || beat.Leaving || !slices.Contains(w.former, beat.Incarnation) {
+		return false
+	}
+	w.twins++
+	return w.twins == twinBeats
 }
 
 // lastOf gives the last n of a list.
