@@ -482,7 +482,7 @@ func TestForbiddenIsSaid(t *testing.T) {
 		t.Errorf("request: %v", err)
 	}
 	// It would hear no command, so it offers itself to nobody.
-	if err := st.control.Heartbeat(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "to subscribe to weir.default.w.worker-2.") {
+	if err := st.control.Heartbeat(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "forbids this user to subscribe to weir.default.") {
 		t.Errorf("heartbeat: %v", err)
 	}
 }

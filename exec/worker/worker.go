@@ -138,16 +138,16 @@ func (w *Worker) beat(ctx context.Context) error {
 	}
 }
 
-// sayAlive sends one heartbeat; it logs when NATS can be reached no more, or again.
+// sayAlive sends one heartbeat; it logs when they cannot be sent any more, or can again.
 func (w *Worker) sayAlive(ctx context.Context, before bool) (reached bool) {
 	err := w.cfg.Control.Heartbeat(ctx, deploy.Encode(w.heartbeat()))
 	reached = err == nil
 	switch {
 	case reached == before || ctx.Err() != nil:
 	case reached:
-		w.cfg.Logger.Info("heartbeats reach nats again", "worker", w.cfg.ID)
+		w.cfg.Logger.Info("heartbeats are sent again", "worker", w.cfg.ID)
 	default:
-		w.cfg.Logger.Warn("heartbeats do not reach nats; they go on", "worker", w.cfg.ID, "err", err)
+		w.cfg.Logger.Warn("heartbeats cannot be sent, tried again", "worker", w.cfg.ID, "err", err)
 	}
 	return reached
 }
