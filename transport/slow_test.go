@@ -21,9 +21,10 @@ func TestR07SlowConsumer(t *testing.T) {
 	ns := natsServer(t, server.Options{MaxPending: 256 << 10, MaxPayload: 64 << 10})
 	p := transporttest.NewProxy(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(ns.Addr().(*net.TCPAddr).Port)))
 	const channels, frames, size = 64, 17, 16 << 10
+	limits := transport.Limits{MinCredit: 256 << 10}
 	// Up to 256 KiB of each channel are under way at once, more than sockets hold.
-	from := run(t, transport.Options{URL: ns.ClientURL(), Name: "test", Budget: 1 << 30})
-	to := run(t, transport.Options{URL: p.URL(), Name: "test", Budget: 1 << 30})
+	from := run(t, transport.Options{URL: ns.ClientURL(), Name: "test", Budget: 1 << 30, Limits: limits})
+	to := run(t, transport.Options{URL: p.URL(), Name: "test", Budget: 1 << 30, Limits: limits})
 	job, attempt, wakeC := weir.NewJobID(), weir.NewAttemptID(1), make(chan struct{}, 1)
 	var chs []weir.ChannelID
 	for i := range channels {

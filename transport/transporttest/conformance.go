@@ -178,7 +178,7 @@ func testOrder(t *testing.T, s Setup) {
 	frames := []weir.Frame{
 		Records(0, 100, s.Local),
 		{Kind: weir.FrameWatermark, Value: -5},
-		Records(1, 200_000, s.Local),
+		Records(1, 40_000, s.Local),
 		{Kind: weir.FrameIdle},
 		{Kind: weir.FrameBarrier, Value: 17},
 		{Kind: weir.FrameEnd},
