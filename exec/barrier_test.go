@@ -71,6 +71,12 @@ func (*recorder) Close() error               { return nil }
 // frames that nobody reads.
 func newLab(t *testing.T, mode checkpoint.Mode, behind int) *lab {
 	t.Helper()
+	return newLabAt(t, nil, mode, behind)
+}
+
+// newLabAt is newLab by a clock.
+func newLabAt(t *testing.T, now func() time.Time, mode checkpoint.Mode, behind int) *lab {
+	t.Helper()
 	l := &lab{t: t, seen: &recorder{}}
 	g := counting()
 	g.Chains[0].Operators = g.Chains[0].Operators[:1]
@@ -85,7 +91,7 @@ func newLab(t *testing.T, mode checkpoint.Mode, behind int) *lab {
 	network, task := exectest.NewNetwork(stdcmp.Or(behind, 8), false), weir.TaskID{Chain: 1}
 	tasks, err := exec.Build(context.Background(), exec.BuildConfig{
 		Job: "job_00000000000000000000000000000001", Worker: "w1", Graph: g, Parallelism: 2, Mode: mode, Tasks: []weir.TaskID{task},
-		Network: network, Blobs: blob.NewMemory(), Reporter: l, Logger: slog.New(slog.DiscardHandler),
+		Network: network, Blobs: blob.NewMemory(), Reporter: l, Logger: slog.New(slog.DiscardHandler), Options: exec.Options{Now: now},
 		Openers: exec.Openers{Operator: func(context.Context, exec.Setup) (exec.Operator, error) { return l.seen, nil }},
 	})
 	if err != nil {
