@@ -171,8 +171,10 @@ func endOf(ctx context.Context, tx *sql.Tx, at, triggered time.Time) (ending, er
 			return ending{}, err
 		}
 	}
-	at = at.Truncate(time.Microsecond)
-	return ending{at, max(at.Sub(triggered).Microseconds(), 0)}, nil
+	if at = at.Truncate(time.Microsecond); at.Before(triggered) { // another clock's, or it was set back
+		at = triggered
+	}
+	return ending{at, at.Sub(triggered).Microseconds()}, nil
 }
 
 // reason is that of a failure, if there is one.
@@ -217,14 +219,24 @@ func (s *Store) AbortCheckpoint(ctx context.Context, fence weir.Fence, r checkpo
 	return status, err
 }
 
-// abortPending aborts all pending checkpoints of a job.
+// abortPending aborts all pending checkpoints of a job. Their server's clock may be another
+// than the database's: none took longer than its attempt has lasted by the latter.
 func abortPending(ctx context.Context, tx *sql.Tx, job weir.JobID, why *weir.Failure) error {
-	pending, err := list(ctx, tx, "list pending", scanPending, `SELECT id, triggered_at FROM checkpoints WHERE job = $1 AND status = 'pending'`, job)
+	pending, err := list(ctx, tx, "list pending", scanPending, `SELECT id, triggered_at,
+		(SELECT started_at FROM attempts a WHERE a.job = c.job AND a.number = c.attempt) FROM checkpoints c WHERE job = $1 AND status = 'pending'`, job)
+	if err != nil {
+		return err
+	}
+	at, err := clock(ctx, tx)
 	if err != nil {
 		return err
 	}
 	for _, p := range pending {
-		end, err := endOf(ctx, tx, time.Time{}, p.TriggeredAt)
+		last := at
+		if lasted := at.Sub(p.began); !p.began.IsZero() && at.Sub(p.TriggeredAt) > lasted {
+			last = p.TriggeredAt.Add(lasted)
+		}
+		end, err := endOf(ctx, tx, last, p.TriggeredAt)
 		if err != nil {
 			return err
 		}
@@ -240,9 +252,15 @@ func abortPending(ctx context.Context, tx *sql.Tx, job weir.JobID, why *weir.Fai
 	return nil
 }
 
-func scanPending(row interface{ Scan(...any) error }) (checkpoint.Record, error) {
-	var r checkpoint.Record
-	err := row.Scan(&r.ID, (*instant)(&r.TriggeredAt))
+// A pendingRow is a pending checkpoint and when its attempt began, by the database's clock.
+type pendingRow struct {
+	checkpoint.Record
+	began time.Time
+}
+
+func scanPending(row interface{ Scan(...any) error }) (pendingRow, error) {
+	var r pendingRow
+	err := row.Scan(&r.ID, (*instant)(&r.TriggeredAt), (*instant)(&r.began))
 	return r, err
 }
 

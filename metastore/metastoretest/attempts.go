@@ -2,6 +2,7 @@ package metastoretest
 
 import (
 	"testing"
+	"time"
 
 	"weir"
 	"weir/checkpoint"
@@ -143,6 +144,9 @@ func attemptPending(t *testing.T, s suite) {
 	ok(t, err)
 	if r.Status != checkpoint.StatusAborted || r.Failure == nil || r.Failure.Reason != checkpoint.ReasonAttemptEnded || r.CompletedAt.IsZero() {
 		t.Fatalf("left pending: %+v", r)
+	}
+	if took := r.CompletedAt.Sub(r.TriggeredAt); took < 0 || took > time.Minute { // R10: its server's clock is years behind
+		t.Errorf("it took %v, longer than its attempt lasted", took)
 	}
 	sp, err := s.Savepoint(t.Context(), "sp")
 	ok(t, err)

@@ -259,7 +259,7 @@ func historyAttemptEnded(t *testing.T, s suite) {
 	equal(t, sp.Status, checkpoint.StatusAborted)
 	equal(t, sp.Failure, r.Failure)
 	equal(t, sp.CompletedAt, r.CompletedAt)
-	list, err := s.Checkpoints(t.Context(), j.ID, checkpoint.Filter{Reason: []string{checkpoint.ReasonAttemptEnded}, MinDuration: time.Second})
+	list, err := s.Checkpoints(t.Context(), j.ID, checkpoint.Filter{Reason: []string{checkpoint.ReasonAttemptEnded}})
 	ok(t, err)
 	equal(t, len(list), 1)
 }
