@@ -16,7 +16,9 @@ import (
 
 	"weir"
 	"weir/checkpoint/blob"
+	"weir/checkpoint/clocktest"
 	"weir/exec"
+	"weir/exec/batch"
 	"weir/exec/deploy"
 	"weir/exec/op"
 	"weir/exec/sink"
@@ -45,9 +47,13 @@ type Cluster struct {
 	// LoseReply, if it says so, loses the reply to a command that was carried out.
 	LoseReply atomic.Pointer[func(kind string) bool]
 
+	// Panic, once, has the next source that is asked for rows panic.
+	Panic atomic.Bool
+
 	mu struct {
 		sync.Mutex
-		nodes map[string]*node
+		nodes  map[string]*node
+		clocks map[string]*clocktest.Clock
 	}
 }
 
@@ -126,7 +132,7 @@ func NewOn(tb testing.TB, opts transport.ServerOptions) *Cluster {
 	if os.Getenv("WEIR_TEST_LOG") != "" {
 		c.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	c.mu.nodes = map[string]*node{}
+	c.mu.nodes, c.mu.clocks = map[string]*node{}, map[string]*clocktest.Clock{}
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()
 	nats, err := transport.StartServer(ctx, opts)
@@ -159,7 +165,7 @@ func (c *Cluster) Server(name string) *job.Service {
 	ctl := c.control(name)
 	s := job.New(job.Deps{
 		Store: c.Store, Checkpoints: c.Store, Blobs: c.Blobs, Control: ctl, Reports: ctl, Logger: c.log.With("server", name),
-	}, job.Options{LeaseTTL: 2 * time.Second, Poll: 200 * time.Millisecond, CollectLinger: 100 * time.Millisecond})
+	}, job.Options{LeaseTTL: 2 * time.Second, Poll: 200 * time.Millisecond, CollectLinger: 100 * time.Millisecond, Now: c.Clock(name).Now})
 	c.run(name, ctl, s.Run)
 	return s
 }
@@ -174,11 +180,44 @@ func (c *Cluster) Worker(name string, slots int) {
 	ctl := c.control(name)
 	w := worker.New(worker.Config{
 		ID: weir.WorkerID(name), Slots: slots, PID: os.Getpid(), Host: "test", Control: ctl, Network: network{net}, Blobs: c.Blobs,
-		Openers: exec.Openers{Source: source.Open, Operator: op.Open, Sink: sink.Open}, Files: []string{c.Dir}, Logger: c.log,
+		Openers: exec.Openers{Source: c.openSource, Operator: op.Open, Sink: sink.Open}, Files: []string{c.Dir}, Logger: c.log,
+		Now: c.Clock(name).Now, Tasks: exec.Options{Now: c.Clock(name).Now},
 	})
 	c.run(name, ctl, func(ctx context.Context) error {
 		return errors.Join(both(ctx, net.Run, w.Run)...)
 	})
+}
+
+// Clock is that of the machine on which a server or worker runs, to be set.
+func (c *Cluster) Clock(name string) *clocktest.Clock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.clocks[name] == nil {
+		c.mu.clocks[name] = &clocktest.Clock{}
+	}
+	return c.mu.clocks[name]
+}
+
+// openSource opens a source that panics when the test wants it to.
+func (c *Cluster) openSource(ctx context.Context, s exec.Setup) (exec.Source, error) {
+	src, err := source.Open(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &panicking{src, &c.Panic}, nil
+}
+
+type panicking struct {
+	exec.Source
+	now *atomic.Bool
+}
+
+// Next implements exec.Source.
+func (p *panicking) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Time, error) {
+	if p.now.CompareAndSwap(true, false) {
+		panic("as the test wants it")
+	}
+	return p.Source.Next(ctx)
 }
 
 // both runs a beside b and ends it after b.
