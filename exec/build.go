@@ -117,7 +117,7 @@ func (c *BuildConfig) validate() error {
 		bad("parallelism %d is not in 1…%d (max_parallelism)", c.Parallelism, c.Graph.MaxParallelism)
 	}
 	if c.FrameLimit != 0 && c.FrameLimit < MinFrame {
-		bad("frames carry %d bytes, less than %d", c.FrameLimit, MinFrame)
+		bad("frames carry %d bytes, less than %d: raise the max_payload of the NATS servers (docs/nats.md)", c.FrameLimit, MinFrame)
 	}
 	for _, id := range c.Tasks {
 		if id.Chain < 0 || id.Chain >= len(c.Graph.Chains) {
