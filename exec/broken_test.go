@@ -21,6 +21,7 @@ type cutOff struct{ *exectest.Network }
 func (n cutOff) Outbound(weir.ChannelID, func(error)) (exec.Outbound, bool, error) {
 	return n, true, nil
 }
+
 func (n cutOff) Inbound(weir.ChannelID, chan<- struct{}) (exec.Inbound, error) {
 	return n, nil
 }

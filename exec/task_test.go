@@ -384,6 +384,7 @@ type released struct{ *exectest.Network }
 func (n released) Outbound(weir.ChannelID, func(error)) (exec.Outbound, bool, error) {
 	return n, true, nil
 }
+
 func (released) Send(context.Context, weir.Frame) error {
 	return fmt.Errorf("its attempt was released: %w", weir.ErrStale)
 }

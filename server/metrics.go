@@ -151,7 +151,7 @@ func number(yes bool) float64 {
 	return 0
 }
 
-func (m *metrics) job(ch chan<- prometheus.Metric, j job.JobFigures) {
+func (m *metrics) job(ch chan<- prometheus.Metric, j job.Figures) {
 	id, name := string(j.Job.ID), j.Job.Name
 	m.jobStatus.send(ch, 1, id, name, string(j.Job.Status))
 	m.jobAttempt.send(ch, float64(j.Job.Attempt.Number), id, name)

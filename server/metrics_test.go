@@ -73,7 +73,7 @@ func TestMetrics(t *testing.T) {
 		again := over
 		again.Status = weir.StatusRunning
 		return job.Observation{
-			Jobs: []job.JobFigures{{Job: j, Rates: rates}, {Job: over}, {Job: again}},
+			Jobs: []job.Figures{{Job: j, Rates: rates}, {Job: over}, {Job: again}},
 			Workers: []job.WorkerFigures{
 				{Worker: job.Worker{ID: "w1", Slots: 4, FreeSlots: 3}, Up: true}, {Worker: job.Worker{ID: "w2", Slots: 2}},
 			},

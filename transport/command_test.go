@@ -217,7 +217,7 @@ func TestNobodyWaits(t *testing.T) {
 	}
 	// All places are taken, so that what comes next waits for its turn.
 	for i := range 63 {
-		go c.Command(bounded(t), testWorker, key(1, "stop", strconv.Itoa(i)), nil) //nolint:errcheck // it is answered below
+		go c.Command(bounded(t), testWorker, key(1, "stop", strconv.Itoa(i)), nil)
 	}
 	for range 64 {
 		<-begunC

@@ -344,12 +344,22 @@ func forbidden() map[string]struct {
 		"i.w.worker-2.x.1", "i.w.worker-1.x.1", "i.s.x.1",
 	}
 	servers := [][2]string{
-		{"s.report", "s.report"}, {"s.heartbeat", "s.heartbeat"}, {"s.>", "s.report"}, {"*.report", "s.report"}, {"i.s.>", "i.s.x.1"}, {">", "s.heartbeat"},
+		{"s.report", "s.report"},
+		{"s.heartbeat", "s.heartbeat"},
+		{"s.>", "s.report"},
+		{"*.report", "s.report"},
+		{"i.s.>", "i.s.x.1"},
+		{">", "s.heartbeat"},
 		{"s.server-1.command.*", "s.server-1.command.checkpoint"},
 	}
 	neighbours := [][2]string{
-		{"w.worker-2.command.*", "w.worker-2.command.deploy"}, {"w.*.command.*", "w.worker-2.command.deploy"}, {"w.worker-2.life.x.*", "w.worker-2.life.x.stop"},
-		{"w.>", "w.worker-2.ping"}, {"i.w.worker-2.>", "i.w.worker-2.x.1"}, {"i.w.*.x.1", "i.w.worker-2.x.1"}, {"i.>", "i.w.worker-2.x.1"},
+		{"w.worker-2.command.*", "w.worker-2.command.deploy"},
+		{"w.*.command.*", "w.worker-2.command.deploy"},
+		{"w.worker-2.life.x.*", "w.worker-2.life.x.stop"},
+		{"w.>", "w.worker-2.ping"},
+		{"i.w.worker-2.>", "i.w.worker-2.x.1"},
+		{"i.w.*.x.1", "i.w.worker-2.x.1"},
+		{"i.>", "i.w.worker-2.x.1"},
 	}
 	workers := []string{"d.job.1.4_5.1_2", "k.job.1.1_2.4_5", "s.report", "s.heartbeat"}
 	everywhere := [][2]string{

@@ -38,8 +38,8 @@ type Channels struct {
 	Unanswered []weir.WorkerID // run tasks of the job and did not answer, in order
 }
 
-// JobFigures are a job and its figures.
-type JobFigures struct {
+// Figures are a job and its figures.
+type Figures struct {
 	Job   weir.Job
 	Rates Rates // of a job that has ended only where its last words are known
 }
@@ -52,7 +52,7 @@ type WorkerFigures struct {
 
 // An Observation is everything that is measured at one time.
 type Observation struct {
-	Jobs     []JobFigures // all that have not ended, and the newest of those that have
+	Jobs     []Figures // all that have not ended, and the newest of those that have
 	Workers  []WorkerFigures
 	Channels []Channel
 }
@@ -89,8 +89,8 @@ func (s *Service) observe(ctx context.Context) (Observation, error) {
 	return o, jobs.Wait()
 }
 
-func (s *Service) observeJobs(ctx context.Context) ([]JobFigures, error) {
-	var out []JobFigures
+func (s *Service) observeJobs(ctx context.Context) ([]Figures, error) {
+	var out []Figures
 	for _, f := range []weir.JobFilter{{Status: alive()}, {Status: ended(), Limit: endedObserved}} {
 		list, err := s.List(ctx, f)
 		if err != nil {
@@ -101,7 +101,7 @@ func (s *Service) observeJobs(ctx context.Context) ([]JobFigures, error) {
 			if err != nil {
 				s.deps.Logger.Warn("figures of a job not known", "job", j.ID, "err", err)
 			}
-			out = append(out, JobFigures{j, r})
+			out = append(out, Figures{j, r})
 		}
 	}
 	return out, nil
