@@ -112,7 +112,8 @@ func TestTaskPanicsR02(t *testing.T) {
 		}
 	}
 	t.Log(statuses)
-	if got := strings.Join(statuses, " "); !strings.Contains(got, "RUNNING RESTARTING") || !strings.Contains(got[strings.Index(got, "RESTARTING"):], "RUNNING") {
+	_, after, restarted := strings.Cut(strings.Join(statuses, " "), "RUNNING RESTARTING")
+	if !restarted || !strings.Contains(after, "RUNNING") {
 		t.Errorf("statuses %v", statuses)
 	}
 }
