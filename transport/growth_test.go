@@ -18,7 +18,7 @@ import (
 )
 
 // natsServer starts a NATS server that shows what it counts.
-func natsServer(t *testing.T, opts server.Options) *server.Server {
+func natsServer(t testing.TB, opts server.Options) *server.Server {
 	t.Helper()
 	opts.Host, opts.NoSigs = "127.0.0.1", true
 	if opts.Port == 0 {
@@ -48,7 +48,7 @@ type mesh struct {
 	wakeCs  []chan struct{}
 }
 
-func openMesh(t *testing.T, from, to *transport.Network, tasks int) *mesh {
+func openMesh(t testing.TB, from, to *transport.Network, tasks int) *mesh {
 	t.Helper()
 	m := &mesh{job: weir.NewJobID(), attempt: weir.NewAttemptID(1)}
 	for j := range tasks {
@@ -203,4 +203,24 @@ func TestBudget(t *testing.T) {
 	if got := ns.NumSlowConsumers(); got != 0 {
 		t.Errorf("%d slow consumers", got)
 	}
+}
+
+// BenchmarkMesh sends a small frame through each of 10,000 channels, all at once, in every
+// round: what timers and acks cost that are as many as the channels.
+func BenchmarkMesh(b *testing.B) {
+	const tasks = 100
+	ns := natsServer(b, server.Options{})
+	from, to := network(b, ns.ClientURL()), network(b, ns.ClientURL())
+	m := openMesh(b, from, to, tasks)
+	ctx := context.Background()
+	if err := m.once(ctx, tasks); err != nil {
+		b.Fatal(err)
+	}
+	begun := cpu()
+	for b.Loop() {
+		if err := m.once(ctx, tasks); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(cpu()-begun)/float64(b.N)/tasks/tasks, "cpu-ns/frame")
 }

@@ -331,7 +331,7 @@ func TestServerPortTaken(t *testing.T) {
 	}
 }
 
-func BenchmarkNATS(b *testing.B)  { benchmark(b, false, 100, 64<<10, 256<<10) }
+func BenchmarkNATS(b *testing.B)  { benchmark(b, false, 256, 4<<10, 64<<10, 255<<10) }
 func BenchmarkLocal(b *testing.B) { benchmark(b, true, 64<<10) }
 
 // BenchmarkLatency sends small frames one at a time: what a barrier costs per exchange.
