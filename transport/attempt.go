@@ -66,7 +66,7 @@ func (a *attempt) remoteOutbound(ch weir.ChannelID, broken func(error)) (*remote
 	if err != nil {
 		return nil, err
 	}
-	out.tick(time.Now())
+	out.tick(time.Now(), 0)
 	return out, nil
 }
 
@@ -109,7 +109,8 @@ func (a *attempt) subscribe(to weir.TaskID, ins []*remoteIn) error {
 	for _, in := range ins {
 		in.tick(time.Now(), share)
 	}
-	wake(a.net.kickC) // the shares of the others are smaller now
+	a.net.shares.Store(true) // those of the others are smaller now
+	wake(a.net.kickC)
 	return nil
 }
 
@@ -130,7 +131,7 @@ func (a *attempt) addIns(to weir.TaskID, ins []*remoteIn) error {
 		return nil
 	}
 	a.mu.data[to] = true
-	return a.listen(a.net.names.dataTo(a.job, a.id, to), a.handleData)
+	return a.listen(a.net.names.dataTo(a.job, a.id, to), (&inbox{attempt: a}).handle)
 }
 
 // listen subscribes without the client's limits: credit bounds what waits. The
@@ -144,24 +145,43 @@ func (a *attempt) listen(subject string, handle nats.MsgHandler) error {
 	return sub.SetPendingLimits(-1, -1)
 }
 
-// handleData runs on the goroutine of a task's data subscription.
-func (a *attempt) handleData(m *nats.Msg) {
+// An inbox takes the messages of one task's data subscription, on its goroutine.
+type inbox struct {
+	attempt *attempt
+	frames  []wireFrame // of a message
+}
+
+func (b *inbox) handle(m *nats.Msg) {
+	b.frames = b.frames[:0]
 	for rest := m.Data; len(rest) > 0; {
 		f, after, err := decodeFrame(rest)
 		if err != nil {
-			a.net.damaged(m.Subject, err)
-			return
+			b.attempt.net.damaged(m.Subject, err)
+			break
 		}
-		rest = after
-		a.mu.Lock()
-		in := a.mu.ins[f.addr]
-		a.mu.Unlock()
-		if in == nil || f.kind == kindAck {
-			a.net.stats.foreign.Add(1) // T6
-			continue
-		}
-		in.handle(&f)
+		b.frames, rest = append(b.frames, f), after
 	}
+	for left := b.frames; len(left) > 0; { // a sender's message is of one channel
+		n := 1
+		for n < len(left) && left[n].addr == left[0].addr {
+			n++
+		}
+		b.attempt.handle(left[:n])
+		left = left[n:]
+	}
+	clear(b.frames)
+}
+
+// handle takes frames of one channel.
+func (a *attempt) handle(frames []wireFrame) {
+	a.mu.Lock()
+	in := a.mu.ins[frames[0].addr]
+	a.mu.Unlock()
+	if in == nil {
+		a.net.stats.foreign.Add(uint64(len(frames))) // T6
+		return
+	}
+	in.handle(frames)
 }
 
 // handleAck runs on the goroutine of an ack subscription.
@@ -186,26 +206,20 @@ func (a *attempt) handleAck(m *nats.Msg) {
 	out.event(ev)
 }
 
-// tick gives the due events to every channel and returns the next deadline.
-func (a *attempt) tick(now time.Time, share int) time.Time {
+// tick gives the due events to every channel.
+func (a *attempt) tick(now time.Time, share int) {
 	a.mu.Lock()
-	outs := make([]*remoteOut, 0, len(a.mu.outs))
+	ends := make([]ticker, 0, len(a.mu.outs)+len(a.mu.ins))
 	for _, out := range a.mu.outs {
-		outs = append(outs, out)
+		ends = append(ends, out)
 	}
-	ins := make([]*remoteIn, 0, len(a.mu.ins))
 	for _, in := range a.mu.ins {
-		ins = append(ins, in)
+		ends = append(ends, in)
 	}
 	a.mu.Unlock()
-	var next time.Time
-	for _, out := range outs {
-		next = earlier(next, out.tick(now))
+	for _, end := range ends {
+		end.tick(now, share)
 	}
-	for _, in := range ins {
-		next = earlier(next, in.tick(now, share))
-	}
-	return next
 }
 
 // release ends every channel of the attempt.

@@ -32,7 +32,8 @@ type Event struct {
 	Peer     uint32  // EvAck, EvFrame, EvProbe: whom it was sent to; 0: not known then
 	Seq      uint64  // EvFrame; EvProbe: the sender's last; EvAck: the receiver's last in order
 	Weight   int     // EvSend, EvWait, EvFrame, EvConsume, EvShare
-	Wire     *Buffer // EvSend: the encoded frame
+	Wire     *Buffer // EvSend: it holds the encoded frame, of Weight bytes
+	At       int     // EvSend: from here on
 	Consumed uint64  // EvAck
 	Limit    uint64  // EvAck
 	Gap      bool    // EvAck
@@ -47,7 +48,7 @@ const (
 	ActFlushSoon                       // step EvFlush once whatever runs now has run
 	ActProbe                           // send a probe that names Seq
 	ActWake                            // the frame that waits may be admitted now
-	ActFree                            // Wire is acknowledged and no longer needed
+	ActFree                            // a frame in Wire is acknowledged and no longer needed
 	ActDeliver                         // give the frame of this event to the task
 	ActDrop                            // do not deliver it; Reason says why
 	ActAck                             // send an ack
@@ -142,8 +143,11 @@ func (b *bond) hear(ev Event) BreakReason {
 	return 0
 }
 
-// A Buffer holds an encoded frame until it is acknowledged.
-type Buffer struct{ b []byte }
+// A Buffer holds encoded frames until they are acknowledged.
+type Buffer struct {
+	b      []byte
+	frames int // that are not acknowledged
+}
 
 // Limits are the constants of the protocol. The zero value of each field means its
 // default.
@@ -152,7 +156,7 @@ type Limits struct {
 	MaxCredit  int           // largest window in bytes; 8 MiB
 	CreditSpan time.Duration // how much work a window is; 200 ms
 	Message    int           // frames are collected up to this many bytes; 256 KiB
-	Collect    int           // fewer bytes than this wait for company; 32 KiB
+	Collect    int           // fewer bytes than this wait for company; 16 KiB
 	AckAfter   time.Duration // an ack waits for company so long; 20 ms
 	AckIdle    time.Duration // so long, if the task has taken all that came; 2 ms
 	ProbeFirst time.Duration // a probe follows this long after silence, then doubles; 50 ms
@@ -179,7 +183,7 @@ func (l Limits) withDefaults() Limits {
 	orInt(&l.MaxCredit, 8<<20)
 	orTime(&l.CreditSpan, 200*time.Millisecond)
 	orInt(&l.Message, 256<<10)
-	orInt(&l.Collect, 32<<10)
+	orInt(&l.Collect, 16<<10)
 	orTime(&l.AckAfter, 20*time.Millisecond)
 	orTime(&l.AckIdle, 2*time.Millisecond)
 	orTime(&l.ProbeFirst, 50*time.Millisecond)

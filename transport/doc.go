@@ -46,9 +46,9 @@
 //
 // A frame weighs its encoded length, header included, so that frames without
 // payload are bounded too. Credit follows time: about 200 ms of work at the rate
-// at which the task was seen to consume, within a minimum and a maximum; the
-// maximum shrinks when many channels share a connection. A frame larger than the
-// whole window passes alone.
+// at which the task was seen to consume while frames waited for it, within a minimum
+// and a maximum; the maximum shrinks when many channels share a connection. A frame
+// larger than the whole window passes alone.
 //
 // # Invariants
 //
@@ -84,7 +84,8 @@
 //
 // # Goroutines
 //
-// Network.Run owns one: timers, and the messages that collect small frames. Acks,
+// Network.Run owns one: the alarms of all channels (alarm.go), and the messages that collect
+// small frames. Its work is in proportion to what is due, not to the number of channels. Acks,
 // frames and probes are handled on the goroutines of nats.go, one per subscription,
 // and Send and Poll on their caller's; a mutex per channel keeps them apart. A broken
 // channel wakes its task from any of them.

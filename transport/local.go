@@ -97,6 +97,9 @@ func (c *localChannel) trySend(f weir.Frame, weight int) (bool, error) {
 		c.mu.waiting = true
 		return false, nil
 	}
+	if c.mu.held == 0 {
+		c.mu.window.arrive(time.Now())
+	}
 	c.mu.held += weight
 	c.mu.queue.push(queued{frame: f, weight: weight})
 	wake(c.mu.wakeC)
@@ -129,7 +132,7 @@ func (c *localChannel) Poll() (weir.Frame, bool, error) {
 	now := time.Now()
 	c.mu.held -= q.weight
 	c.mu.meter.add(now, q.weight)
-	c.mu.window.consume(now, q.weight, c.mu.held == 0)
+	c.mu.window.consume(now, q.weight)
 	if c.mu.waiting && c.mu.held <= c.mu.window.size/2 {
 		c.mu.waiting = false
 		wake(c.roomC)

@@ -93,6 +93,7 @@ type link struct {
 	asking  asking
 	several bool         // NATS servers were given
 	most    atomic.Int64 // max_payload, as the first connection found it
+	takes   atomic.Int64 // max_payload, as the last one did; nats.go gives it under a lock
 	say     *complaints
 	// shunned says that the last try was refused for want of credentials.
 	shunned atomic.Bool
@@ -135,6 +136,7 @@ func connect(ctx context.Context, opts Options, names subjects, role string) (*l
 	}
 	l.nc = nc
 	l.most.Store(nc.MaxPayload())
+	l.takes.Store(nc.MaxPayload())
 	if most := l.most.Load(); most < leastPayload+headerLen {
 		nc.Close()
 		return nil, fmt.Errorf("%w: the max_payload of the NATS server at %s is %d bytes, and weir needs at least %d (4 KiB and a header): raise it, on all servers alike; 1 MiB is what NATS has by itself",
@@ -168,6 +170,7 @@ func (l *link) options(name string, log *slog.Logger) []nats.Option {
 			}
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) {
+			l.takes.Store(c.MaxPayload())
 			l.welcome()
 			l.flip()
 			log.Info("nats connection is back", "address", c.ConnectedAddr())
@@ -304,7 +307,10 @@ func subjectOf(sub *nats.Subscription) string {
 }
 
 // maxPayload is the largest payload of a frame that the server takes.
-func (l *link) maxPayload() int { return int(l.nc.MaxPayload()) - headerLen }
+func (l *link) maxPayload() int { return l.maxMessage() - headerLen }
+
+// maxMessage is the largest message that the server takes which the connection leads to.
+func (l *link) maxMessage() int { return int(l.takes.Load()) }
 
 // up reports whether the connection is there now.
 func (l *link) up() bool { return l.nc.IsConnected() }

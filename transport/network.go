@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,13 +36,15 @@ type Network struct {
 	opts  Options
 	names subjects
 	link  *link // nil: local channels only
-	pool  sync.Pool
 	stats counters
+	// Buffers of mediumSlab, and larger ones.
+	medium, large sync.Pool
 
 	flushC chan struct{} // capacity 1: some channel is dirty
-	kickC  chan struct{} // capacity 1: a deadline or a share has changed
+	kickC  chan struct{} // capacity 1: an alarm is to ring sooner, or shares have changed
 	start  time.Time
-	wakeAt atomic.Int64 // when Run looks next, in nanoseconds after start
+	alarms alarms
+	shares atomic.Bool  // they are smaller than the inputs know
 	warned atomic.Int64 // when the last damaged message was logged, likewise
 
 	mu struct {
@@ -64,6 +65,8 @@ type attemptKey struct {
 const (
 	releasedKept = 1024 // attempts remembered as released
 	idleWake     = 10 * time.Second
+	gather       = time.Millisecond      // Run lets alarms gather for so long
+	sharePause   = 10 * time.Millisecond // and changes of shares, which concern every input
 )
 
 // OpenNetwork connects for data. With an empty URL it serves local channels only.
@@ -76,8 +79,6 @@ func OpenNetwork(ctx context.Context, opts Options) (*Network, error) {
 	}
 	n := &Network{opts: opts, names: names, start: time.Now()}
 	n.flushC, n.kickC = make(chan struct{}, 1), make(chan struct{}, 1)
-	n.wakeAt.Store(math.MaxInt64)
-	n.pool.New = func() any { return new(Buffer) }
 	n.mu.attempts = map[attemptKey]*attempt{}
 	if opts.URL == "" {
 		return n, nil
@@ -208,6 +209,7 @@ func (n *Network) Run(ctx context.Context) error {
 	}
 	timer := time.NewTimer(idleWake)
 	defer timer.Stop()
+	var b beat
 	for {
 		select {
 		case <-ctx.Done():
@@ -217,14 +219,40 @@ func (n *Network) Run(ctx context.Context) error {
 			n.flush()
 			continue
 		case <-alertC:
+			b.alert = true
 		case <-n.kickC:
 		case <-timer.C:
 		}
-		n.wakeAt.Store(math.MaxInt64) // every deadline set from here on kicks
-		next := n.tick()
-		n.wakeAt.Store(int64(next.Sub(n.start)))
-		timer.Reset(time.Until(next))
+		timer.Reset(n.beat(&b))
 	}
+}
+
+// A beat is what Run keeps from one look at the alarms to the next.
+type beat struct {
+	alert    bool // the connection was lost or came back
+	sharedAt time.Time
+	due      []*alarm
+}
+
+// beat gives every channel its due events, and says after how long to do it again.
+func (n *Network) beat(b *beat) time.Duration {
+	now := time.Now()
+	wait := idleWake
+	if late := n.shares.Load(); b.alert || late && now.Sub(b.sharedAt) >= sharePause {
+		n.shares.Store(false)
+		b.alert, b.sharedAt = false, now
+		n.tickAll(now)
+	} else if late {
+		wait = sharePause
+	}
+	b.due = n.alarms.ring(int64(now.Sub(n.start)), b.due[:0])
+	share := n.share(0)
+	for _, a := range b.due {
+		a.end.tick(now, share)
+	}
+	clear(b.due)
+	at := int64(time.Since(n.start))
+	return time.Duration(n.alarms.sleep(at+int64(gather), at+int64(wait)) - at)
 }
 
 // flush sends the small frames that were held back.
@@ -246,25 +274,32 @@ func (n *Network) flushSoon(out *remoteOut) {
 	wake(n.flushC)
 }
 
-// tick gives every channel its due events and returns when to do it again.
-func (n *Network) tick() time.Time {
+// tickAll gives every channel of every attempt its due events.
+func (n *Network) tickAll(now time.Time) {
 	var all []*attempt
 	n.mu.Lock()
 	for _, a := range n.mu.attempts { // their order does not show
 		all = append(all, a)
 	}
 	n.mu.Unlock()
-	now, share := time.Now(), n.share(0)
-	next := now.Add(idleWake)
+	share := n.share(0)
 	for _, a := range all {
-		next = earlier(next, a.tick(now, share))
+		a.tick(now, share)
 	}
-	return next
 }
 
-// dueAt has Run look at deadline at the latest.
-func (n *Network) dueAt(deadline time.Time) {
-	if !deadline.IsZero() && int64(deadline.Sub(n.start)) < n.wakeAt.Load() {
+// dueAt sets an alarm to deadline, unless it rings before. The caller holds its end's
+// mutex.
+func (n *Network) dueAt(a *alarm, deadline time.Time) {
+	if deadline.IsZero() {
+		return
+	}
+	at := max(int64(deadline.Sub(n.start)), 1)
+	if a.at != 0 && a.at <= at {
+		return
+	}
+	a.at = at
+	if n.alarms.set(a) {
 		wake(n.kickC)
 	}
 }

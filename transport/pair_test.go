@@ -99,7 +99,7 @@ func (p *pair) send(weight int) bool {
 	}
 	p.printf("sent %d", p.sender.NextSeq())
 	life, peer := p.sender.Lives()
-	wire := &Buffer{appendFrame(nil, &wireFrame{addr: testAddress, seq: p.sender.NextSeq(), life: life, peer: peer})}
+	wire := &Buffer{b: appendFrame(nil, &wireFrame{addr: testAddress, seq: p.sender.NextSeq(), life: life, peer: peer})}
 	p.toSender(Event{Kind: EvSend, Weight: weight, Wire: wire})
 	return true
 }

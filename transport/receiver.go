@@ -106,6 +106,9 @@ func (r *Receiver) frame(now time.Time, ev Event) {
 		r.drop(DropCredit) // T3
 		r.ackBy(now)
 	default:
+		if r.received == r.consumed {
+			r.window.arrive(now)
+		}
 		r.do(Action{Kind: ActDeliver, Seq: ev.Seq})
 		r.last++
 		r.received += uint64(ev.Weight)
@@ -133,7 +136,7 @@ func (r *Receiver) consume(now time.Time, ev Event) {
 	if r.consumed > r.received {
 		panic(fmt.Sprintf("transport: consumed %d bytes of %d", r.consumed, r.received))
 	}
-	r.window.consume(now, ev.Weight, r.consumed == r.received)
+	r.window.consume(now, ev.Weight)
 	r.repeats = 0
 	fresh := r.grant() - r.told.Limit // what the sender does not know yet
 	short := r.told.Limit - min(r.told.Limit, r.received)

@@ -22,6 +22,7 @@ type Sender struct {
 	kept     []item // acked+1 … last, from head on
 	head     int
 	pending  int    // weight of next … last
+	unacked  int    // weight of acked+1 … last
 	highest  uint64 // ever transmitted
 	flushing bool   // ActFlushSoon was returned and EvFlush has not come
 
@@ -40,6 +41,7 @@ type Sender struct {
 
 type item struct {
 	wire   *Buffer
+	at     int
 	weight int
 }
 
@@ -65,8 +67,11 @@ func (s *Sender) Lives() (own, peer uint32) { return s.bond.life, s.bond.peer }
 // NextSeq is the sequence that the next EvSend gives out.
 func (s *Sender) NextSeq() uint64 { return s.last + 1 }
 
-// Wire is the frame with sequence seq, which must not be acknowledged yet.
-func (s *Sender) Wire(seq uint64) *Buffer { return s.kept[s.index(seq)].wire }
+// Wire is where the frame with sequence seq lies, which must not be acknowledged yet.
+func (s *Sender) Wire(seq uint64) (wire *Buffer, at, end int) {
+	it := &s.kept[s.index(seq)]
+	return it.wire, it.at, it.at + it.weight
+}
 
 // Drained reports whether every frame sent was acknowledged.
 func (s *Sender) Drained() bool { return s.acked == s.last }
@@ -77,13 +82,7 @@ func (s *Sender) Idle() bool { return s.limit > 0 && s.sent == s.consumed }
 // Bytes gives the weights of what waits to be transmitted, of what is not acknowledged
 // and of what may be sent now.
 func (s *Sender) Bytes() (queued, unacked, credit int64) {
-	for i, it := range s.kept[s.head:] {
-		unacked += int64(it.weight)
-		if s.acked+uint64(i)+1 >= s.next {
-			queued += int64(it.weight)
-		}
-	}
-	return queued, unacked, int64(s.limit - min(s.sent, s.limit))
+	return int64(s.pending), int64(s.unacked), int64(s.limit - min(s.sent, s.limit))
 }
 
 // Deadline is when EvTick is due; zero means never.
@@ -131,9 +130,10 @@ func (s *Sender) send(now time.Time, ev Event) {
 		panic(fmt.Sprintf("transport: frame of %d bytes sent beyond credit (T2)", ev.Weight))
 	}
 	s.last++
-	s.kept = append(s.kept, item{wire: ev.Wire, weight: ev.Weight})
+	s.kept = append(s.kept, item{wire: ev.Wire, at: ev.At, weight: ev.Weight})
 	s.sent += uint64(ev.Weight)
 	s.pending += ev.Weight
+	s.unacked += ev.Weight
 	s.waiting = 0
 	s.probeBy(now)
 	switch {
@@ -211,6 +211,7 @@ func (s *Sender) free(seq uint64) {
 		it := &s.kept[s.head]
 		s.do(Action{Kind: ActFree, Wire: it.wire})
 		s.acked++
+		s.unacked -= it.weight
 		if s.next <= s.acked {
 			s.pending -= it.weight
 			s.next = s.acked + 1
@@ -230,10 +231,7 @@ func (s *Sender) free(seq uint64) {
 
 // rewind makes everything after acked wait to be transmitted again.
 func (s *Sender) rewind(now time.Time) {
-	s.next, s.resentAt, s.pending = s.acked+1, now, 0
-	for i := s.head; i < len(s.kept); i++ {
-		s.pending += s.kept[i].weight
-	}
+	s.next, s.resentAt, s.pending = s.acked+1, now, s.unacked
 }
 
 // tick probes once more, or gives up a peer that has been silent for too long.
@@ -261,7 +259,7 @@ func (s *Sender) count(now time.Time) {
 // breakOff ends the channel for good.
 func (s *Sender) breakOff(why BreakReason) {
 	s.broken, s.probeAt = why, time.Time{}
-	s.kept, s.head, s.acked, s.next, s.pending = nil, 0, s.last, s.last+1, 0
+	s.kept, s.head, s.acked, s.next, s.pending, s.unacked = nil, 0, s.last, s.last+1, 0, 0
 	s.do(Action{Kind: ActBroken, Break: why})
 }
 
