@@ -43,6 +43,7 @@ func TestR06ServerKilled(t *testing.T) {
 				case <-time.After(pause):
 				case <-ctx.Done():
 				}
+				var err error
 				if s, err = transport.StartServer(ctx, transport.ServerOptions{Port: port}); err != nil {
 					t.Error(err)
 					return
