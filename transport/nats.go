@@ -52,6 +52,10 @@ const leastPayload = 4 << 10
 // be mended there, or in a file here.
 const unwelcomeWait = time.Second
 
+// writeTimeout is how long a full socket may take nothing. nats.go holds its lock
+// meanwhile, so that neither pings nor anything else notice that the server is gone.
+const writeTimeout = 4 * time.Second
+
 // connectTimeout bounds the first connection, and each later try.
 const connectTimeout = 2 * time.Second
 
@@ -163,6 +167,7 @@ func (l *link) options(name string, log *slog.Logger) []nats.Option {
 			return reconnectWait/2 + rand.N(reconnectWait/4)
 		}),
 		nats.MaxPingsOutstanding(2),
+		nats.FlusherTimeout(writeTimeout),
 		nats.DisconnectErrHandler(func(c *nats.Conn, err error) {
 			l.flip()
 			if !c.IsClosed() { // not by ourselves

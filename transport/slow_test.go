@@ -114,3 +114,75 @@ func TestR07ClientDrops(t *testing.T) {
 	}
 	t.Logf("%d messages dropped; from %+v to %+v", dropped, from.Stats(), to.Stats())
 }
+
+// TestVanishedWhileSending: the NATS server vanishes while so much is on its way to it that
+// the sockets are full: that is noticed although nothing can be written, not even a ping,
+// and costs no frame.
+func TestVanishedWhileSending(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	p := transporttest.NewProxy(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port())))
+	const channels, frames, size = 32, 32, 64 << 10
+	opts := transport.Options{URL: p.URL(), Name: "test", Budget: 1 << 30, Limits: transport.Limits{MinCredit: 8 << 20}}
+	from := run(t, opts)
+	opts.URL = s.URL()
+	to := run(t, opts)
+	job, attempt, wakeC := weir.NewJobID(), weir.NewAttemptID(1), make(chan struct{}, 1)
+	var chs []weir.ChannelID
+	for i := range channels {
+		chs = append(chs, weir.ChannelID{From: weir.TaskID{Subtask: i}, To: weir.TaskID{Chain: 1}})
+	}
+	ins, err := to.Inbound(job, attempt, chs[0].To, chs, make([]bool, channels), wakeC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sentC, vanishC, errC := make(chan struct{}), make(chan struct{}), make(chan error, channels)
+	for _, ch := range chs {
+		go func() { errC <- sendAround(t.Context(), from, job, attempt, ch, frames, size, sentC, vanishC) }()
+	}
+	for range channels {
+		select {
+		case <-sentC:
+		case err := <-errC:
+			t.Fatal(err)
+		}
+	}
+	p.Set(transporttest.Weather{Hole: true})
+	close(vanishC)
+	gone := time.Now()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for from.Connected() {
+		<-tick.C
+		if time.Since(gone) > transporttest.Patience {
+			t.Fatal("nobody noticed that the server is gone")
+		}
+	}
+	t.Logf("noticed after %v", time.Since(gone))
+	p.Heal()
+	transporttest.ReadAll(t, ins, wakeC, frames, size, false)
+	for range channels {
+		if err := <-errC; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// sendAround sends a frame, says so, and sends the others once told.
+func sendAround(ctx context.Context, n *transport.Network, job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, frames, size int, sentC chan<- struct{}, goC <-chan struct{}) error {
+	out, err := n.Outbound(job, attempt, ch, false, nil)
+	if err != nil {
+		return err
+	}
+	if err := out.Send(ctx, transporttest.Records(0, size, false)); err != nil {
+		return err
+	}
+	sentC <- struct{}{}
+	<-goC
+	for i := 1; i < frames; i++ {
+		if err := out.Send(ctx, transporttest.Records(i, size, false)); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
