@@ -47,14 +47,3 @@ type Frame struct {
 	Batch any
 	Size  int
 }
-
-// A ChannelID names a channel of an attempt: from one task to another over one
-// edge (its index in the graph).
-type ChannelID struct {
-	Edge int    `json:"edge"`
-	From TaskID `json:"from"`
-	To   TaskID `json:"to"`
-}
-
-// String gives "from>to#edge".
-func (c ChannelID) String() string { return fmt.Sprintf("%v>%v#%d", c.From, c.To, c.Edge) }

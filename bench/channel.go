@@ -207,7 +207,7 @@ func (e end) sendFrames(ctx context.Context, n *transport.Network, attempt weir.
 
 func (e end) receiveFrames(ctx context.Context, n *transport.Network, attempt weir.AttemptID, ch weir.ChannelID) error {
 	wakeC := make(chan struct{}, 1)
-	ins, err := n.Inbound(weir.JobID(e.job), attempt, ch.To, []weir.ChannelID{ch}, []bool{false}, wakeC)
+	in, err := n.Inbound(weir.JobID(e.job), attempt, ch, false, wakeC)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (e end) receiveFrames(ctx context.Context, n *transport.Network, attempt we
 	var got passed
 	var began time.Time
 	for got.Frames < e.frames {
-		f, ok, err := ins[0].Poll()
+		f, ok, err := in.Poll()
 		if err != nil {
 			return err
 		}

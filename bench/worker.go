@@ -18,7 +18,6 @@ import (
 	"weir/checkpoint/blob"
 	"weir/exec"
 	"weir/exec/batch"
-	"weir/exec/deploy"
 	"weir/exec/op"
 	"weir/exec/sink"
 	"weir/exec/source"
@@ -62,7 +61,7 @@ func runWorker(ctx context.Context, args []string) error {
 	o := &observer{}
 	w := worker.New(worker.Config{
 		ID: weir.WorkerID(id), Slots: slots, PID: os.Getpid(), Host: host,
-		Control: control, Network: channels{network}, Blobs: blobs,
+		Control: control, Network: network, Blobs: blobs,
 		Openers: exec.Openers{Source: o.source, Operator: op.Open, Sink: o.sink},
 		Logger:  log,
 	})
@@ -78,31 +77,6 @@ func runWorker(ctx context.Context, args []string) error {
 	err = w.Run(ctx)
 	closeNetwork()
 	return errors.Join(err, <-ranC)
-}
-
-// channels opens a network's channels one by one, as a worker wants them.
-type channels struct{ *transport.Network }
-
-func (c channels) Inbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (exec.Inbound, error) {
-	ins, err := c.Network.Inbound(job, attempt, ch.To, []weir.ChannelID{ch}, []bool{local}, wakeC)
-	if err != nil {
-		return nil, err
-	}
-	return ins[0], nil
-}
-
-func (c channels) Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (exec.Outbound, error) {
-	return c.Network.Outbound(job, attempt, ch, local, broken)
-}
-
-// Channels says how every end of a channel here fares.
-func (c channels) Channels() []deploy.ChannelStats {
-	list := c.Network.Channels()
-	out := make([]deploy.ChannelStats, len(list))
-	for i, s := range list {
-		out[i] = deploy.ChannelStats(s) // the same fields
-	}
-	return out
 }
 
 // seen is what the tables of a worker have seen since it began.

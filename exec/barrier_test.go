@@ -29,7 +29,7 @@ import (
 type lab struct {
 	t    *testing.T
 	task *exec.Task
-	ins  []exec.Outbound
+	ins  []weir.Outbound
 	seen *recorder
 	stop func()
 	mu   struct {

@@ -18,11 +18,11 @@ import (
 // cutOff is a network whose channels break: their ends say so.
 type cutOff struct{ *exectest.Network }
 
-func (n cutOff) Outbound(weir.ChannelID, func(error)) (exec.Outbound, bool, error) {
+func (n cutOff) Outbound(weir.ChannelID, func(error)) (weir.Outbound, bool, error) {
 	return n, true, nil
 }
 
-func (n cutOff) Inbound(weir.ChannelID, chan<- struct{}) (exec.Inbound, error) {
+func (n cutOff) Inbound(weir.ChannelID, chan<- struct{}) (weir.Inbound, error) {
 	return n, nil
 }
 func (cutOff) Send(context.Context, weir.Frame) error { return errBroken() }
@@ -35,7 +35,7 @@ func errBroken() error { return fmt.Errorf("%w: channel 0: its peer was opened a
 // idle is a network whose outputs are broken before anything is sent.
 type idle struct{ cutOff }
 
-func (n idle) Outbound(_ weir.ChannelID, broken func(error)) (exec.Outbound, bool, error) {
+func (n idle) Outbound(_ weir.ChannelID, broken func(error)) (weir.Outbound, bool, error) {
 	broken(errBroken())
 	return n, true, nil
 }

@@ -1,40 +1,20 @@
 package exec
 
 import (
-	"context"
-
 	"weir"
 	"weir/checkpoint"
 )
-
-// An Inbound is the receiving end of a channel. Poll never blocks: it returns the
-// next frame, or false when none is there. An error, which wraps weir.ErrBroken, means
-// that no frame will come any more. It is called by the task's goroutine only; whoever
-// makes a frame available, or breaks the channel, wakes the task (Network.Inbound).
-type Inbound interface {
-	Poll() (weir.Frame, bool, error)
-}
-
-// An Outbound is the sending end of a channel. Send blocks while the channel is
-// full, fails with weir.ErrBroken once the channel is, takes ownership of the frame's payload, and keeps the order of its calls. Idle
-// reports whether the receiving task has taken all that was sent; it never blocks.
-// Close releases the end; what was sent is still delivered.
-type Outbound interface {
-	Send(ctx context.Context, f weir.Frame) error
-	Idle() bool
-	Close() error
-}
 
 // A Network gives the ends of an attempt's channels. Each end is asked for once.
 type Network interface {
 	// Inbound opens the receiving end of a channel. Whenever a frame becomes available
 	// a value is put into wake, unless one is there already (wake has room for one and
 	// is shared by all inputs of the task).
-	Inbound(id weir.ChannelID, wake chan<- struct{}) (Inbound, error)
+	Inbound(id weir.ChannelID, wake chan<- struct{}) (weir.Inbound, error)
 	// Outbound opens the sending end; local says that the receiver runs in this worker,
 	// so that frames carry Batch instead of Bytes. Once the channel is broken, broken is
 	// called with what Send fails with from then on; it must not block.
-	Outbound(id weir.ChannelID, broken func(error)) (out Outbound, local bool, err error)
+	Outbound(id weir.ChannelID, broken func(error)) (out weir.Outbound, local bool, err error)
 }
 
 // A Reporter hears what tasks do. Its methods are called from the goroutines of

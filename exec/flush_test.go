@@ -35,11 +35,11 @@ type desk struct {
 	}
 }
 
-func (d *desk) Inbound(weir.ChannelID, chan<- struct{}) (exec.Inbound, error) {
+func (d *desk) Inbound(weir.ChannelID, chan<- struct{}) (weir.Inbound, error) {
 	return nil, weir.ErrNotFound
 }
 
-func (d *desk) Outbound(id weir.ChannelID, _ func(error)) (exec.Outbound, bool, error) {
+func (d *desk) Outbound(id weir.ChannelID, _ func(error)) (weir.Outbound, bool, error) {
 	return &sending{d, id.To}, true, nil
 }
 

@@ -33,7 +33,7 @@ type alignment struct {
 
 type input struct {
 	id     weir.ChannelID
-	ch     Inbound
+	ch     weir.Inbound
 	pool   *batch.Pool // for decoded batches
 	ended  bool
 	closed bool

@@ -49,7 +49,7 @@ type output struct {
 
 type target struct {
 	to    weir.TaskID
-	out   Outbound
+	out   weir.Outbound
 	local bool
 	buf   *batch.Batch // nil: empty
 }

@@ -381,7 +381,7 @@ func TestEndLosesNothing(t *testing.T) {
 // released is a network whose attempt is released while tasks send.
 type released struct{ *exectest.Network }
 
-func (n released) Outbound(weir.ChannelID, func(error)) (exec.Outbound, bool, error) {
+func (n released) Outbound(weir.ChannelID, func(error)) (weir.Outbound, bool, error) {
 	return n, true, nil
 }
 

@@ -68,12 +68,12 @@ func openAsleep(n *transport.Network, job weir.JobID, child bool) (transporttest
 		there, back = back, there
 	}
 	end := transporttest.End{WakeC: make(chan struct{}, 1)}
-	ins, err := n.Inbound(job, weir.AttemptID{Number: 1, Tag: "a51ee900"}, back.To, []weir.ChannelID{back}, []bool{false}, end.WakeC)
-	if err != nil {
+	attempt := weir.AttemptID{Number: 1, Tag: "a51ee900"}
+	var err error
+	if end.In, err = n.Inbound(job, attempt, back, false, end.WakeC); err != nil {
 		return end, err
 	}
-	end.In = ins[0]
-	end.Out, err = n.Outbound(job, weir.AttemptID{Number: 1, Tag: "a51ee900"}, there, false, nil)
+	end.Out, err = n.Outbound(job, attempt, there, false, nil)
 	return end, err
 }
 

@@ -94,44 +94,39 @@ func (a *attempt) addOut(ch weir.ChannelID, out *remoteOut) error {
 // of n tasks sum up to the budget times 1+1/2+…+1/n, over openingPart.
 const openingPart = 8
 
-// subscribe registers the remote inputs of task to and listens for their frames.
-func (a *attempt) subscribe(to weir.TaskID, ins []*remoteIn) error {
-	if len(ins) == 0 {
-		return nil
+// remoteInbound creates the receiving end of ch, which listens from now on.
+func (a *attempt) remoteInbound(ch weir.ChannelID, wakeC chan<- struct{}) (*remoteIn, error) {
+	in, err := newRemoteIn(a, ch, wakeC)
+	if err != nil {
+		return nil, err
 	}
 	a.mu.Lock()
-	err := a.addIns(to, ins)
+	err = a.addIn(ch, in)
 	a.mu.Unlock()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	share := a.net.share(len(ins)) / openingPart
-	for _, in := range ins {
-		in.tick(time.Now(), share)
-	}
+	in.tick(time.Now(), a.net.share(1)/openingPart)
 	a.net.shares.Store(true) // those of the others are smaller now
 	wake(a.net.kickC)
-	return nil
+	return in, nil
 }
 
-// addIns registers ins and listens for the frames of their task, once however often
-// it opens inputs: a second subscription would bring every frame twice. The caller
-// holds mu.
-func (a *attempt) addIns(to weir.TaskID, ins []*remoteIn) error {
-	if a.mu.gone {
-		return errReleased(ins[0].id)
+// addIn registers in and listens for the frames of its task, once however many inputs it
+// opens: a second subscription would bring every frame twice. The caller holds mu.
+func (a *attempt) addIn(ch weir.ChannelID, in *remoteIn) error {
+	switch {
+	case a.mu.gone:
+		return errReleased(ch)
+	case a.mu.ins[in.addr] != nil:
+		return errTaken("receiving", ch)
 	}
-	for _, in := range ins {
-		if a.mu.ins[in.addr] != nil {
-			return errTaken("receiving", in.id)
-		}
-		a.mu.ins[in.addr] = in
-	}
-	if a.mu.data[to] {
+	a.mu.ins[in.addr] = in
+	if a.mu.data[ch.To] {
 		return nil
 	}
-	a.mu.data[to] = true
-	return a.listen(a.net.names.dataTo(a.job, a.id, to), (&inbox{attempt: a}).handle)
+	a.mu.data[ch.To] = true
+	return a.listen(a.net.names.dataTo(a.job, a.id, ch.To), (&inbox{attempt: a}).handle)
 }
 
 // listen subscribes without the client's limits: credit bounds what waits. The

@@ -43,8 +43,8 @@ func natsServer(t testing.TB, opts server.Options) *server.Server {
 type mesh struct {
 	job     weir.JobID
 	attempt weir.AttemptID
-	outs    []transport.Outbound
-	ins     [][]transport.Inbound // by task
+	outs    []weir.Outbound
+	ins     [][]weir.Inbound // by task
 	wakeCs  []chan struct{}
 }
 
@@ -52,15 +52,8 @@ func openMesh(t testing.TB, from, to *transport.Network, tasks int) *mesh {
 	t.Helper()
 	m := &mesh{job: weir.NewJobID(), attempt: weir.NewAttemptID(1)}
 	for j := range tasks {
-		var chs []weir.ChannelID
-		for i := range tasks {
-			chs = append(chs, weir.ChannelID{From: weir.TaskID{Subtask: i}, To: weir.TaskID{Chain: 1, Subtask: j}})
-		}
 		wakeC := make(chan struct{}, 1)
-		ins, err := to.Inbound(m.job, m.attempt, chs[0].To, chs, make([]bool, tasks), wakeC)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ins := transporttest.OpenIns(t, to, m.job, m.attempt, transporttest.FanIn(tasks, weir.TaskID{Chain: 1, Subtask: j}), false, wakeC)
 		m.ins, m.wakeCs = append(m.ins, ins), append(m.wakeCs, wakeC)
 	}
 	for i := range tasks {

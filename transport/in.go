@@ -30,7 +30,7 @@ type remoteIn struct {
 	}
 }
 
-func (a *attempt) newRemoteIn(ch weir.ChannelID, wakeC chan<- struct{}) (*remoteIn, error) {
+func newRemoteIn(a *attempt, ch weir.ChannelID, wakeC chan<- struct{}) (*remoteIn, error) {
 	addr, err := remoteAddress(a, ch)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (a *attempt) newRemoteIn(ch weir.ChannelID, wakeC chan<- struct{}) (*remote
 	return in, nil
 }
 
-// Poll implements Inbound.
+// Poll implements weir.Inbound.
 func (in *remoteIn) Poll() (weir.Frame, bool, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -64,7 +64,7 @@ func (c *localChannel) claimIn(wakeC chan<- struct{}) error {
 	return nil
 }
 
-// Send implements Outbound.
+// Send implements weir.Outbound.
 func (c *localChannel) Send(ctx context.Context, f weir.Frame) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -106,14 +106,14 @@ func (c *localChannel) trySend(f weir.Frame, weight int) (bool, error) {
 	return true, nil
 }
 
-// Idle implements Outbound.
+// Idle implements weir.Outbound.
 func (c *localChannel) Idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.held == 0
 }
 
-// Close implements Outbound.
+// Close implements weir.Outbound.
 func (c *localChannel) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

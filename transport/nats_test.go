@@ -97,7 +97,7 @@ func stream(t *testing.T, b broken, frames, size int, fault func(n int)) {
 	doneC := make(chan struct{})
 	go func() {
 		defer close(doneC)
-		transporttest.ReadAll(t, []transport.Inbound{l.In}, l.WakeC, frames, size, false)
+		transporttest.ReadAll(t, []weir.Inbound{l.In}, l.WakeC, frames, size, false)
 	}()
 	for n := range frames {
 		if n%100 == 99 {
@@ -256,8 +256,8 @@ func TestSmallFramesAreNotLate(t *testing.T) {
 	}
 }
 
-// TestInputsOneByOne: a task that opens its inputs one by one gets each frame once.
-func TestInputsOneByOne(t *testing.T) {
+// TestInputsShare: the inputs of a task share a subscription, and it gets each frame once.
+func TestInputsShare(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	from, to := network(t, s.URL()), network(t, s.URL())
@@ -265,7 +265,7 @@ func TestInputsOneByOne(t *testing.T) {
 	for edge := 2; edge < 6; edge++ {
 		ch := transporttest.Channel()
 		ch.Edge = edge
-		if _, err := to.Inbound(l.Job, l.Attempt, ch.To, []weir.ChannelID{ch}, []bool{false}, l.WakeC); err != nil {
+		if _, err := to.Inbound(l.Job, l.Attempt, ch, false, l.WakeC); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,26 +10,6 @@ import (
 	"weir"
 )
 
-// An Outbound is the sending end of a channel, for one task. Send blocks while the
-// channel has no credit; frames arrive in the order of the calls. It copies
-// f.Bytes, while f.Batch passes to the receiver. It fails with weir.ErrStale once the
-// attempt is released, with weir.ErrBroken once the channel is broken, with weir.ErrInvalid if the frame cannot travel, and with the
-// error of ctx. Idle reports whether the peer's task has taken all that was sent: it waits
-// for more. Close says that no Send follows; what was sent still arrives.
-type Outbound interface {
-	Send(ctx context.Context, f weir.Frame) error
-	Idle() bool
-	Close() error
-}
-
-// An Inbound is the receiving end of a channel, for one task. Poll takes the next
-// frame, if there is one, and so grants the sender new credit; it never blocks. It
-// fails with weir.ErrBroken once the channel is broken: no frame will come any more.
-// f.Bytes belongs to the caller and may share memory with other frames' bytes.
-type Inbound interface {
-	Poll() (weir.Frame, bool, error)
-}
-
 // A Network holds the channels of all attempts that have tasks in this process, over
 // one connection for data.
 type Network struct {
@@ -103,9 +83,9 @@ func (n *Network) Connected() bool { return n.link != nil && n.link.up() }
 
 // Outbound creates the sending end of channel ch. local says that the receiving task
 // runs in this process too. broken is called once, if the channel breaks, with what Send
-// fails with from then on; it must not block, and may be nil. A released attempt is weir.ErrStale, an end created twice
-// weir.ErrConflict.
-func (n *Network) Outbound(job weir.JobID, id weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (Outbound, error) {
+// fails with from then on; it must not block, and may be nil. A released attempt is
+// weir.ErrStale, an end created twice weir.ErrConflict.
+func (n *Network) Outbound(job weir.JobID, id weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (weir.Outbound, error) {
 	a, err := n.attempt(job, id)
 	if err != nil {
 		return nil, fmt.Errorf("open channel %v: %w", ch, err)
@@ -120,45 +100,26 @@ func (n *Network) Outbound(job weir.JobID, id weir.AttemptID, ch weir.ChannelID,
 	return a.remoteOutbound(ch, broken)
 }
 
-// Inbound creates the receiving ends of the channels chs of task to, in their order; a
-// task may also ask for them one by one.
-// local has an entry for each: whether the sending task runs in this process. When a
-// frame becomes available on any of them, wakeC, of capacity 1, gets a value unless it
-// holds one. Errors are as those of Outbound; after one, the attempt has to be
-// released.
-func (n *Network) Inbound(job weir.JobID, id weir.AttemptID, to weir.TaskID, chs []weir.ChannelID, local []bool, wakeC chan<- struct{}) ([]Inbound, error) {
-	if len(local) != len(chs) || cap(wakeC) != 1 {
-		return nil, fmt.Errorf("%w: inputs of task %v: %d channels, %d flags, wake-up channel of capacity %d (want 1)",
-			weir.ErrInvalid, to, len(chs), len(local), cap(wakeC))
+// Inbound creates the receiving end of channel ch. local says that the sending task runs
+// in this process too. When a frame becomes available, or the channel breaks, wakeC, of
+// capacity 1 and shared by the inputs of a task, gets a value unless it holds one. Errors
+// are as those of Outbound; after one, the attempt has to be released.
+func (n *Network) Inbound(job weir.JobID, id weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (weir.Inbound, error) {
+	if cap(wakeC) != 1 {
+		return nil, fmt.Errorf("%w: open channel %v: wake-up channel of capacity %d (want 1)", weir.ErrInvalid, ch, cap(wakeC))
 	}
 	a, err := n.attempt(job, id)
 	if err != nil {
-		return nil, fmt.Errorf("open inputs of task %v: %w", to, err)
+		return nil, fmt.Errorf("open channel %v: %w", ch, err)
 	}
-	ins := make([]Inbound, len(chs))
-	var remote []*remoteIn
-	for i, ch := range chs {
-		switch {
-		case ch.To != to:
-			return nil, fmt.Errorf("%w: channel %v is no input of task %v", weir.ErrInvalid, ch, to)
-		case local[i]:
-			c, err := a.localChannel(ch)
-			if err == nil {
-				err = c.claimIn(wakeC)
-			}
-			if err != nil {
-				return nil, err
-			}
-			ins[i] = c
-		default:
-			in, err := a.newRemoteIn(ch, wakeC)
-			if err != nil {
-				return nil, err
-			}
-			ins[i], remote = in, append(remote, in)
+	if local {
+		c, err := a.localChannel(ch)
+		if err != nil {
+			return nil, err
 		}
+		return c, c.claimIn(wakeC)
 	}
-	return ins, a.subscribe(to, remote)
+	return a.remoteInbound(ch, wakeC)
 }
 
 // Release drops every channel of an attempt: blocked and later calls of Send fail

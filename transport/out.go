@@ -48,7 +48,7 @@ func newRemoteOut(a *attempt, ch weir.ChannelID, broken func(error)) (*remoteOut
 	return out, nil
 }
 
-// Send implements Outbound.
+// Send implements weir.Outbound.
 func (o *remoteOut) Send(ctx context.Context, f weir.Frame) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -105,14 +105,14 @@ func (o *remoteOut) trySend(f *weir.Frame) (bool, error) {
 	return true, nil
 }
 
-// Idle implements Outbound.
+// Idle implements weir.Outbound.
 func (o *remoteOut) Idle() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mu.gone || o.mu.broken != nil || o.mu.machine.Idle() // a Send will say why
 }
 
-// Close implements Outbound.
+// Close implements weir.Outbound.
 func (o *remoteOut) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

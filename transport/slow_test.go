@@ -26,14 +26,8 @@ func TestR07SlowConsumer(t *testing.T) {
 	from := run(t, transport.Options{URL: ns.ClientURL(), Name: "test", Budget: 1 << 30, Limits: limits})
 	to := run(t, transport.Options{URL: p.URL(), Name: "test", Budget: 1 << 30, Limits: limits})
 	job, attempt, wakeC := weir.NewJobID(), weir.NewAttemptID(1), make(chan struct{}, 1)
-	var chs []weir.ChannelID
-	for i := range channels {
-		chs = append(chs, weir.ChannelID{From: weir.TaskID{Subtask: i}, To: weir.TaskID{Chain: 1}})
-	}
-	ins, err := to.Inbound(job, attempt, chs[0].To, chs, make([]bool, channels), wakeC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chs := transporttest.FanIn(channels, weir.TaskID{Chain: 1})
+	ins := transporttest.OpenIns(t, to, job, attempt, chs, false, wakeC)
 	p.Set(transporttest.Weather{Hole: true}, transporttest.Down) // acks leave, frames do not come
 	errC := make(chan error, channels)
 	for _, ch := range chs {
@@ -128,14 +122,8 @@ func TestVanishedWhileSending(t *testing.T) {
 	opts.URL = s.URL()
 	to := run(t, opts)
 	job, attempt, wakeC := weir.NewJobID(), weir.NewAttemptID(1), make(chan struct{}, 1)
-	var chs []weir.ChannelID
-	for i := range channels {
-		chs = append(chs, weir.ChannelID{From: weir.TaskID{Subtask: i}, To: weir.TaskID{Chain: 1}})
-	}
-	ins, err := to.Inbound(job, attempt, chs[0].To, chs, make([]bool, channels), wakeC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chs := transporttest.FanIn(channels, weir.TaskID{Chain: 1})
+	ins := transporttest.OpenIns(t, to, job, attempt, chs, false, wakeC)
 	sentC, vanishC, errC := make(chan struct{}), make(chan struct{}), make(chan error, channels)
 	for _, ch := range chs {
 		go func() { errC <- sendAround(t.Context(), from, job, attempt, ch, frames, size, sentC, vanishC) }()

@@ -47,33 +47,17 @@ func (n *Network) Stats() Stats {
 	}
 }
 
-// ChannelStats says how one end of a channel fares in this process.
-type ChannelStats struct {
-	Job     weir.JobID     `json:"job"`
-	Attempt weir.AttemptID `json:"attempt"`
-	Channel weir.ChannelID `json:"channel"`
-	Local   bool           `json:"local"`   // both ends are here
-	Sending bool           `json:"sending"` // the sending end, or a local channel
-	// QueuedBytes wait here: at the sending end to be transmitted, at the receiving end
-	// and on a local channel for the task.
-	QueuedBytes    int64   `json:"queued_bytes"`
-	UnackedBytes   int64   `json:"unacked_bytes"`    // sent and not acknowledged
-	CreditBytes    int64   `json:"credit_bytes"`     // may be sent now
-	BytesPerSecond float64 `json:"bytes_per_second"` // the task sent, or took, over the last second or more
-	Resent         uint64  `json:"resent"`           // frames sent again
-}
-
 // Channels describes every channel of every attempt in this process, sorted by job,
 // attempt and channel. Both ends of a remote channel appear where both are here; a local
 // channel appears once.
-func (n *Network) Channels() []ChannelStats {
+func (n *Network) Channels() []weir.ChannelStats {
 	n.mu.Lock()
 	all := make([]*attempt, 0, len(n.mu.attempts))
 	for _, a := range n.mu.attempts {
 		all = append(all, a)
 	}
 	n.mu.Unlock()
-	var list []ChannelStats
+	var list []weir.ChannelStats
 	for _, a := range all {
 		list = a.appendStats(list, time.Now())
 	}
@@ -81,8 +65,8 @@ func (n *Network) Channels() []ChannelStats {
 	return list
 }
 
-func compareStats(a, b ChannelStats) int {
-	sending := func(s ChannelStats) int {
+func compareStats(a, b weir.ChannelStats) int {
+	sending := func(s weir.ChannelStats) int {
 		if s.Sending {
 			return 0
 		}
@@ -97,11 +81,11 @@ func compareStats(a, b ChannelStats) int {
 	)
 }
 
-func (a *attempt) appendStats(list []ChannelStats, now time.Time) []ChannelStats {
+func (a *attempt) appendStats(list []weir.ChannelStats, now time.Time) []weir.ChannelStats {
 	a.mu.Lock()
 	local, outs, ins := slices.Collect(maps.Values(a.mu.local)), slices.Collect(maps.Values(a.mu.outs)), slices.Collect(maps.Values(a.mu.ins))
 	a.mu.Unlock()
-	base := ChannelStats{Job: a.job, Attempt: a.id}
+	base := weir.ChannelStats{Job: a.job, Attempt: a.id}
 	for _, c := range local {
 		list = append(list, c.stats(base, now))
 	}
@@ -114,7 +98,7 @@ func (a *attempt) appendStats(list []ChannelStats, now time.Time) []ChannelStats
 	return list
 }
 
-func (c *localChannel) stats(s ChannelStats, now time.Time) ChannelStats {
+func (c *localChannel) stats(s weir.ChannelStats, now time.Time) weir.ChannelStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.Channel, s.Local, s.Sending = c.id, true, true
@@ -123,7 +107,7 @@ func (c *localChannel) stats(s ChannelStats, now time.Time) ChannelStats {
 	return s
 }
 
-func (o *remoteOut) stats(s ChannelStats, now time.Time) ChannelStats {
+func (o *remoteOut) stats(s weir.ChannelStats, now time.Time) weir.ChannelStats {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s.Channel, s.Sending, s.Resent = o.id, true, o.mu.resent
@@ -134,7 +118,7 @@ func (o *remoteOut) stats(s ChannelStats, now time.Time) ChannelStats {
 	return s
 }
 
-func (in *remoteIn) stats(s ChannelStats, now time.Time) ChannelStats {
+func (in *remoteIn) stats(s weir.ChannelStats, now time.Time) weir.ChannelStats {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	s.Channel = in.id

@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir"
-	"weir/transport"
 	"weir/transport/transporttest"
 )
 
@@ -27,7 +26,7 @@ func TestChannelStats(t *testing.T) {
 	remote.Next(t)
 	remote.Next(t)
 	local.Next(t)
-	want := []transport.ChannelStats{
+	want := []weir.ChannelStats{
 		{Job: remote.Job, Attempt: remote.Attempt, Channel: transporttest.Channel(), Sending: true},
 		{Job: local.Job, Attempt: local.Attempt, Channel: transporttest.Channel(), Local: true, Sending: true},
 	}

@@ -15,7 +15,6 @@ import (
 	"weir"
 	"weir/checkpoint/blob"
 	"weir/exec"
-	"weir/exec/deploy"
 	"weir/exec/op"
 	"weir/exec/sink"
 	"weir/exec/source"
@@ -105,7 +104,7 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Wri
 	}
 	w := worker.New(worker.Config{
 		ID: weir.WorkerID(conf.id), Slots: conf.slots, PID: os.Getpid(), Host: host,
-		Control: control, Network: channels{network}, Blobs: blobs,
+		Control: control, Network: network, Blobs: blobs,
 		Openers: exec.Openers{Source: source.Open, Operator: op.Open, Sink: sink.Open},
 		Files:   conf.files, Logger: log,
 	})
@@ -127,31 +126,4 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Wri
 	err = w.Run(ctx)
 	closeNetwork()
 	return errors.Join(err, g.Wait())
-}
-
-// channels opens a network's channels one by one, as a worker wants them.
-type channels struct{ *transport.Network }
-
-// Inbound opens the receiving end of a channel.
-func (c channels) Inbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (exec.Inbound, error) {
-	ins, err := c.Network.Inbound(job, attempt, ch.To, []weir.ChannelID{ch}, []bool{local}, wakeC)
-	if err != nil {
-		return nil, err
-	}
-	return ins[0], nil
-}
-
-// Outbound opens the sending end of a channel.
-func (c channels) Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (exec.Outbound, error) {
-	return c.Network.Outbound(job, attempt, ch, local, broken)
-}
-
-// Channels says how every end of a channel here fares.
-func (c channels) Channels() []deploy.ChannelStats {
-	list := c.Network.Channels()
-	out := make([]deploy.ChannelStats, len(list))
-	for i, s := range list {
-		out[i] = deploy.ChannelStats(s) // the same fields
-	}
-	return out
 }

@@ -16,40 +16,14 @@ type Channels struct {
 // A ChannelList is how the channels of a worker fare, in order.
 type ChannelList struct {
 	Header
-	Channels []ChannelStats `json:"channels"`
+	Channels []weir.ChannelStats `json:"channels"`
 }
 
-// ChannelStats says how one end of a channel fares in a worker, or, where a subtask of
-// Channel is AllSubtasks, that end of several together.
-type ChannelStats struct {
-	Job     weir.JobID     `json:"job"`
-	Attempt weir.AttemptID `json:"attempt"`
-	Channel weir.ChannelID `json:"channel"`
-	Local   bool           `json:"local"`   // both ends are there
-	Sending bool           `json:"sending"` // the sending end, or a local channel
-	// QueuedBytes wait there: at the sending end to be transmitted, at the receiving end
-	// and on a local channel for the task.
-	QueuedBytes    int64   `json:"queued_bytes"`
-	UnackedBytes   int64   `json:"unacked_bytes"`    // sent and not acknowledged
-	CreditBytes    int64   `json:"credit_bytes"`     // may be sent now
-	BytesPerSecond float64 `json:"bytes_per_second"` // the task sent, or took, of late
-	Resent         uint64  `json:"resent"`           // frames sent again
-}
-
-// AllSubtasks stands for the subtask of a task in ChannelStats that are a sum.
+// AllSubtasks stands for the subtask of a task in weir.ChannelStats that are a sum.
 const AllSubtasks = -1
 
 // MaxChannels is how many channels a worker tells of one by one.
 const MaxChannels = 1000
-
-// Add adds the figures of another channel.
-func (c *ChannelStats) Add(o ChannelStats) {
-	c.QueuedBytes += o.QueuedBytes
-	c.UnackedBytes += o.UnackedBytes
-	c.CreditBytes += o.CreditBytes
-	c.BytesPerSecond += o.BytesPerSecond
-	c.Resent += o.Resent
-}
 
 // A Grain is how finely channels are told apart.
 type Grain uint8
@@ -86,7 +60,7 @@ func (g Grain) Coarsen(ch weir.ChannelID) weir.ChannelID {
 // SumChannels keeps an answer small: of more than most ends it gives sums per edge and
 // receiving task, and of more than most of those, sums per edge. Local channels, sending
 // and receiving ends are summed apart.
-func SumChannels(list []ChannelStats, most int) []ChannelStats {
+func SumChannels(list []weir.ChannelStats, most int) []weir.ChannelStats {
 	sums := list
 	for g := PerReceiver; g <= PerEdge && len(sums) > most; g++ {
 		sums = sumBy(list, g)
@@ -94,7 +68,7 @@ func SumChannels(list []ChannelStats, most int) []ChannelStats {
 	return sums
 }
 
-func sumBy(list []ChannelStats, g Grain) []ChannelStats {
+func sumBy(list []weir.ChannelStats, g Grain) []weir.ChannelStats {
 	type sumKey struct {
 		job            weir.JobID
 		attempt        weir.AttemptID
@@ -102,7 +76,7 @@ func sumBy(list []ChannelStats, g Grain) []ChannelStats {
 		local, sending bool
 	}
 	at := map[sumKey]int{}
-	var sums []ChannelStats
+	var sums []weir.ChannelStats
 	for _, c := range list {
 		c.Channel = g.Coarsen(c.Channel)
 		key := sumKey{c.Job, c.Attempt, c.Channel, c.Local, c.Sending}
@@ -113,7 +87,7 @@ func sumBy(list []ChannelStats, g Grain) []ChannelStats {
 		at[key] = len(sums)
 		sums = append(sums, c)
 	}
-	slices.SortStableFunc(sums, func(a, b ChannelStats) int {
+	slices.SortStableFunc(sums, func(a, b weir.ChannelStats) int {
 		return cmp.Or(
 			cmp.Compare(a.Job, b.Job), cmp.Compare(a.Attempt.Number, b.Attempt.Number), cmp.Compare(a.Attempt.Tag, b.Attempt.Tag),
 			CompareChannels(a.Channel, b.Channel),

@@ -50,7 +50,7 @@ func messages() map[string]deploy.Message {
 		}},
 		"progress": deploy.Progress{Header: head, Job: job, Attempt: attempt, Checkpoint: 6},
 		"channels": deploy.Channels{Header: head, Job: job},
-		"channel_list": deploy.ChannelList{Header: head, Channels: []deploy.ChannelStats{{
+		"channel_list": deploy.ChannelList{Header: head, Channels: []weir.ChannelStats{{
 			Job: job, Attempt: attempt, Channel: weir.ChannelID{Edge: 1, From: weir.TaskID{Subtask: deploy.AllSubtasks}, To: task}, Local: true, Sending: true,
 			QueuedBytes: 1, UnackedBytes: 2, CreditBytes: 3, BytesPerSecond: 4.5, Resent: 5,
 		}}},

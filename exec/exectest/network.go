@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"weir"
-	"weir/exec"
 )
 
 // A Network joins the tasks of one attempt by bounded queues in memory.
@@ -38,7 +37,7 @@ func (n *Network) channel(id weir.ChannelID) *channel {
 }
 
 // Inbound implements exec.Network.
-func (n *Network) Inbound(id weir.ChannelID, wake chan<- struct{}) (exec.Inbound, error) {
+func (n *Network) Inbound(id weir.ChannelID, wake chan<- struct{}) (weir.Inbound, error) {
 	c := n.channel(id)
 	c.mu.Lock()
 	c.mu.wake = wake
@@ -47,7 +46,7 @@ func (n *Network) Inbound(id weir.ChannelID, wake chan<- struct{}) (exec.Inbound
 }
 
 // Outbound implements exec.Network.
-func (n *Network) Outbound(id weir.ChannelID, _ func(error)) (exec.Outbound, bool, error) {
+func (n *Network) Outbound(id weir.ChannelID, _ func(error)) (weir.Outbound, bool, error) {
 	return n.channel(id), !n.encode, nil
 }
 
@@ -59,7 +58,7 @@ type channel struct {
 	}
 }
 
-// Poll implements exec.Inbound.
+// Poll implements weir.Inbound.
 func (c *channel) Poll() (weir.Frame, bool, error) {
 	select {
 	case f := <-c.framesC:
@@ -69,7 +68,7 @@ func (c *channel) Poll() (weir.Frame, bool, error) {
 	}
 }
 
-// Send implements exec.Outbound.
+// Send implements weir.Outbound.
 func (c *channel) Send(ctx context.Context, f weir.Frame) error {
 	select {
 	case c.framesC <- f:
@@ -85,8 +84,8 @@ func (c *channel) Send(ctx context.Context, f weir.Frame) error {
 	return nil
 }
 
-// Idle implements exec.Outbound.
+// Idle implements weir.Outbound.
 func (c *channel) Idle() bool { return len(c.framesC) == 0 }
 
-// Close implements exec.Outbound.
+// Close implements weir.Outbound.
 func (c *channel) Close() error { return nil }

@@ -222,12 +222,12 @@ func (a *attempt) running() deploy.Running {
 type channels struct{ a *attempt }
 
 // Inbound opens a receiving end.
-func (c *channels) Inbound(id weir.ChannelID, wakeC chan<- struct{}) (exec.Inbound, error) {
+func (c *channels) Inbound(id weir.ChannelID, wakeC chan<- struct{}) (weir.Inbound, error) {
 	return c.a.w.cfg.Network.Inbound(c.a.m.Job, c.a.m.Attempt, id, c.local(id.From), wakeC)
 }
 
 // Outbound opens a sending end.
-func (c *channels) Outbound(id weir.ChannelID, broken func(error)) (exec.Outbound, bool, error) {
+func (c *channels) Outbound(id weir.ChannelID, broken func(error)) (weir.Outbound, bool, error) {
 	local := c.local(id.To)
 	out, err := c.a.w.cfg.Network.Outbound(c.a.m.Job, c.a.m.Attempt, id, local, broken)
 	return out, local, err

@@ -16,22 +16,22 @@ import (
 // manyChannels is a network that has channels as the test says.
 type manyChannels struct {
 	network
-	list []deploy.ChannelStats
+	list []weir.ChannelStats
 }
 
 // Channels are those of the test.
-func (n manyChannels) Channels() []deploy.ChannelStats { return slices.Clone(n.list) }
+func (n manyChannels) Channels() []weir.ChannelStats { return slices.Clone(n.list) }
 
 // TestTellsChannels: a worker tells the channels of one job or of all; however many there
 // are, the answer is small, and nothing is missing in its sums.
 func TestTellsChannels(t *testing.T) {
 	t.Parallel()
 	const few, side = weir.JobID("job_few"), 60
-	n := manyChannels{list: []deploy.ChannelStats{{Job: few, CreditBytes: 5}, {Job: few, Channel: weir.ChannelID{Edge: 1}, CreditBytes: 6}}}
+	n := manyChannels{list: []weir.ChannelStats{{Job: few, CreditBytes: 5}, {Job: few, Channel: weir.ChannelID{Edge: 1}, CreditBytes: 6}}}
 	for from := range side {
 		for to := range side {
 			id := weir.ChannelID{From: weir.TaskID{Subtask: from}, To: weir.TaskID{Chain: 1, Subtask: to}}
-			n.list = append(n.list, deploy.ChannelStats{Job: jobID, Channel: id, Sending: true, CreditBytes: 1})
+			n.list = append(n.list, weir.ChannelStats{Job: jobID, Channel: id, Sending: true, CreditBytes: 1})
 		}
 	}
 	h := &harness{t: t, c: &control{handler: make(chan func(context.Context, string, []byte) ([]byte, error), 1), moved: make(chan struct{}, 1)}}

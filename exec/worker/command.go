@@ -199,7 +199,7 @@ func (w *Worker) progress(m deploy.Progress) ([]byte, error) {
 func (w *Worker) channels(m deploy.Channels) []byte {
 	list := w.cfg.Network.Channels()
 	if m.Job != "" {
-		list = slices.DeleteFunc(list, func(c deploy.ChannelStats) bool { return c.Job != m.Job })
+		list = slices.DeleteFunc(list, func(c weir.ChannelStats) bool { return c.Job != m.Job })
 	}
 	return deploy.Encode(deploy.ChannelList{Header: deploy.Head(), Channels: deploy.SumChannels(list, deploy.MaxChannels)})
 }

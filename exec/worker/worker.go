@@ -36,14 +36,14 @@ type Control interface {
 // A Network has the channels of all attempts (transport).
 type Network interface {
 	// Inbound opens the receiving end of a channel; local: the sender runs here too.
-	Inbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (exec.Inbound, error)
+	Inbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (weir.Inbound, error)
 	// Outbound opens the sending end; local: the receiver runs here too. broken is called
 	// once the channel is.
-	Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (exec.Outbound, error)
+	Outbound(job weir.JobID, attempt weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (weir.Outbound, error)
 	// MaxPayload is the largest payload of a frame that the network takes; 0: any.
 	MaxPayload() int
 	// Channels says how every end of a channel here fares, by job, attempt and channel.
-	Channels() []deploy.ChannelStats
+	Channels() []weir.ChannelStats
 	// Release drops all channels of an attempt.
 	Release(job weir.JobID, attempt weir.AttemptID)
 }

@@ -117,27 +117,8 @@ type network struct{ *transport.Network }
 func (n network) MaxPayload() int { return 100 << 10 }
 
 // Inbound opens a receiving end.
-func (n network) Inbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, _ bool, wakeC chan<- struct{}) (exec.Inbound, error) {
-	ins, err := n.Network.Inbound(j, a, ch.To, []weir.ChannelID{ch}, []bool{true}, wakeC)
-	if err != nil {
-		return nil, err
-	}
-	return ins[0], nil
-}
-
-// Outbound opens a sending end.
-func (n network) Outbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (exec.Outbound, error) {
-	return n.Network.Outbound(j, a, ch, local, broken)
-}
-
-// Channels says how every end of a channel here fares.
-func (n network) Channels() []deploy.ChannelStats {
-	list := n.Network.Channels()
-	out := make([]deploy.ChannelStats, len(list))
-	for i, s := range list {
-		out[i] = deploy.ChannelStats(s) // the same fields
-	}
-	return out
+func (n network) Inbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, _ bool, wakeC chan<- struct{}) (weir.Inbound, error) {
+	return n.Network.Inbound(j, a, ch, true, wakeC)
 }
 
 type harness struct {

@@ -136,8 +136,8 @@ func (s *Service) channels(ctx context.Context, idOrName string) (Channels, erro
 
 // askChannels asks workers at once for the channels of a job, or of all; up says which of
 // them have answered.
-func (s *Service) askChannels(ctx context.Context, ids []weir.WorkerID, job weir.JobID) (stats []deploy.ChannelStats, up []bool) {
-	lists := make([][]deploy.ChannelStats, len(ids))
+func (s *Service) askChannels(ctx context.Context, ids []weir.WorkerID, job weir.JobID) (stats []weir.ChannelStats, up []bool) {
+	lists := make([][]weir.ChannelStats, len(ids))
 	up = make([]bool, len(ids))
 	var g errgroup.Group
 	for i, id := range ids {
@@ -161,11 +161,11 @@ func (s *Service) askChannels(ctx context.Context, ids []weir.WorkerID, job weir
 
 // ends are the figures of a channel by where they come from.
 type ends struct {
-	local, sending, receiving          deploy.ChannelStats
+	local, sending, receiving          weir.ChannelStats
 	hasLocal, hasSending, hasReceiving bool
 }
 
-func (e *ends) add(c deploy.ChannelStats) {
+func (e *ends) add(c weir.ChannelStats) {
 	switch {
 	case c.Local:
 		e.local.Add(c)
@@ -200,7 +200,7 @@ func (e *ends) channel(c Channel) Channel {
 
 // mergeChannels makes one of both ends of each channel, of the newest attempt of each job.
 // Where one worker tells sums of an edge, the others' figures of it are summed alike.
-func mergeChannels(stats []deploy.ChannelStats) []Channel {
+func mergeChannels(stats []weir.ChannelStats) []Channel {
 	type edgeKey struct {
 		job  weir.JobID
 		edge int
@@ -215,7 +215,7 @@ func mergeChannels(stats []deploy.ChannelStats) []Channel {
 			newest[c.Job] = c.Attempt
 		}
 	}
-	stats = slices.DeleteFunc(slices.Clone(stats), func(c deploy.ChannelStats) bool { return c.Attempt != newest[c.Job] })
+	stats = slices.DeleteFunc(slices.Clone(stats), func(c weir.ChannelStats) bool { return c.Attempt != newest[c.Job] })
 	for _, c := range stats {
 		key := edgeKey{c.Job, c.Channel.Edge}
 		grain[key] = max(grain[key], deploy.GrainOf(c.Channel))

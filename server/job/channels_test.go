@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir"
-	"weir/exec/deploy"
 )
 
 // TestMergeChannels: both ends of a channel are one, of the newest attempt; where one
@@ -17,7 +16,7 @@ func TestMergeChannels(t *testing.T) {
 	id := func(edge, from, to int) weir.ChannelID {
 		return weir.ChannelID{Edge: edge, From: weir.TaskID{Chain: edge, Subtask: from}, To: weir.TaskID{Chain: edge + 1, Subtask: to}}
 	}
-	got := mergeChannels([]deploy.ChannelStats{
+	got := mergeChannels([]weir.ChannelStats{
 		{Job: "a", Attempt: old, Channel: id(0, 0, 0), Sending: true, QueuedBytes: 999},
 		// A remote channel, told by both its workers.
 		{Job: "a", Attempt: now, Channel: id(0, 0, 1), Sending: true, QueuedBytes: 1, UnackedBytes: 20, CreditBytes: 300, BytesPerSecond: 7, Resent: 4},

@@ -49,8 +49,8 @@ func Run(t *testing.T, s Setup) {
 type Line struct {
 	Job     weir.JobID
 	Attempt weir.AttemptID
-	Out     transport.Outbound
-	In      transport.Inbound
+	Out     weir.Outbound
+	In      weir.Inbound
 	WakeC   chan struct{}
 }
 
@@ -69,7 +69,7 @@ func Open(t testing.TB, from, to *transport.Network, local bool) *Line {
 }
 
 // OpenOut opens the sending end.
-func (l *Line) OpenOut(t testing.TB, from *transport.Network, local bool) transport.Outbound {
+func (l *Line) OpenOut(t testing.TB, from *transport.Network, local bool) weir.Outbound {
 	t.Helper()
 	out, err := from.Outbound(l.Job, l.Attempt, Channel(), local, nil)
 	if err != nil {
@@ -79,13 +79,35 @@ func (l *Line) OpenOut(t testing.TB, from *transport.Network, local bool) transp
 }
 
 // OpenIn opens the receiving end.
-func (l *Line) OpenIn(t testing.TB, to *transport.Network, local bool) transport.Inbound {
+func (l *Line) OpenIn(t testing.TB, to *transport.Network, local bool) weir.Inbound {
 	t.Helper()
-	ins, err := to.Inbound(l.Job, l.Attempt, Channel().To, []weir.ChannelID{Channel()}, []bool{local}, l.WakeC)
+	in, err := to.Inbound(l.Job, l.Attempt, Channel(), local, l.WakeC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ins[0]
+	return in
+}
+
+// FanIn names the channels from n tasks to one.
+func FanIn(n int, to weir.TaskID) []weir.ChannelID {
+	chs := make([]weir.ChannelID, n)
+	for i := range chs {
+		chs[i] = weir.ChannelID{From: weir.TaskID{Subtask: i}, To: to}
+	}
+	return chs
+}
+
+// OpenIns opens the receiving ends of the channels of one task.
+func OpenIns(t testing.TB, to *transport.Network, job weir.JobID, attempt weir.AttemptID, chs []weir.ChannelID, local bool, wakeC chan<- struct{}) []weir.Inbound {
+	t.Helper()
+	ins := make([]weir.Inbound, len(chs))
+	for i, ch := range chs {
+		var err error
+		if ins[i], err = to.Inbound(job, attempt, ch, local, wakeC); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ins
 }
 
 // Records is a frame of records that carries n in a payload of size bytes.
@@ -238,11 +260,10 @@ func testHeld(t *testing.T, s Setup) {
 	second := Channel()
 	second.Edge++
 	held.In = held.OpenIn(t, to, s.Local)
-	ins, err := to.Inbound(held.Job, held.Attempt, second.To, []weir.ChannelID{second}, []bool{s.Local}, held.WakeC)
-	if err != nil {
+	var err error
+	if free.In, err = to.Inbound(held.Job, held.Attempt, second, s.Local, held.WakeC); err != nil {
 		t.Fatal(err)
 	}
-	free.In = ins[0]
 	held.Out = held.OpenOut(t, from, s.Local)
 	if free.Out, err = from.Outbound(held.Job, held.Attempt, second, s.Local, nil); err != nil {
 		t.Fatal(err)
@@ -324,15 +345,11 @@ func testTaken(t *testing.T, s Setup) {
 	if _, err := from.Outbound(l.Job, l.Attempt, Channel(), s.Local, nil); !errors.Is(err, weir.ErrConflict) {
 		t.Errorf("sending end: %v", err)
 	}
-	_, err := to.Inbound(l.Job, l.Attempt, Channel().To, []weir.ChannelID{Channel()}, []bool{s.Local}, l.WakeC)
+	_, err := to.Inbound(l.Job, l.Attempt, Channel(), s.Local, l.WakeC)
 	if !errors.Is(err, weir.ErrConflict) {
 		t.Errorf("receiving end: %v", err)
 	}
-	_, err = to.Inbound(l.Job, l.Attempt, Channel().From, []weir.ChannelID{Channel()}, []bool{s.Local}, l.WakeC)
-	if !errors.Is(err, weir.ErrInvalid) {
-		t.Errorf("another task's channel: %v", err)
-	}
-	_, err = to.Inbound(l.Job, l.Attempt, Channel().To, []weir.ChannelID{Channel()}, []bool{s.Local}, make(chan struct{}))
+	_, err = to.Inbound(l.Job, l.Attempt, Channel(), s.Local, make(chan struct{}))
 	if !errors.Is(err, weir.ErrInvalid) {
 		t.Errorf("wake-up channel without capacity: %v", err)
 	}
@@ -360,19 +377,8 @@ func testFanIn(t *testing.T, s Setup) {
 	from, to := s.Open(t)
 	const senders, frames, size = 16, 300, 3000
 	job, attempt, wakeC := weir.NewJobID(), weir.NewAttemptID(1), make(chan struct{}, 1)
-	task := weir.TaskID{Chain: 1}
-	var chs []weir.ChannelID
-	for i := range senders {
-		chs = append(chs, weir.ChannelID{From: weir.TaskID{Subtask: i}, To: task})
-	}
-	local := make([]bool, senders)
-	for i := range local {
-		local[i] = s.Local
-	}
-	ins, err := to.Inbound(job, attempt, task, chs, local, wakeC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	chs := FanIn(senders, weir.TaskID{Chain: 1})
+	ins := OpenIns(t, to, job, attempt, chs, s.Local, wakeC)
 	errC := make(chan error, senders)
 	for _, ch := range chs {
 		go func() { errC <- sendAll(from, job, attempt, ch, s.Local, frames, size) }()
@@ -401,7 +407,7 @@ func sendAll(n *transport.Network, job weir.JobID, attempt weir.AttemptID, ch we
 }
 
 // ReadAll reads the frames 0 … frames-1 of every input, in order, each once.
-func ReadAll(t testing.TB, ins []transport.Inbound, wakeC <-chan struct{}, frames, size int, local bool) {
+func ReadAll(t testing.TB, ins []weir.Inbound, wakeC <-chan struct{}, frames, size int, local bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*Patience)
 	defer cancel()

@@ -65,7 +65,7 @@ func (tr *Traffic) Frame(n int) weir.Frame {
 }
 
 // Send sends every frame and calls each before the n-th; it may be nil.
-func (tr *Traffic) Send(ctx context.Context, out transport.Outbound, each func(n int)) error {
+func (tr *Traffic) Send(ctx context.Context, out weir.Outbound, each func(n int)) error {
 	for n := range tr.Frames {
 		if each != nil {
 			each(n)
@@ -79,7 +79,7 @@ func (tr *Traffic) Send(ctx context.Context, out transport.Outbound, each func(n
 
 // Receive takes every frame and fails unless it is the next one, as it was sent. each is
 // called before the n-th is waited for; it may be nil.
-func (tr *Traffic) Receive(ctx context.Context, in transport.Inbound, wakeC <-chan struct{}, each func(n int)) error {
+func (tr *Traffic) Receive(ctx context.Context, in weir.Inbound, wakeC <-chan struct{}, each func(n int)) error {
 	for n := range tr.Frames {
 		if each != nil {
 			each(n)
@@ -100,7 +100,7 @@ func (tr *Traffic) Receive(ctx context.Context, in transport.Inbound, wakeC <-ch
 }
 
 // Await waits for the next frame of an input.
-func Await(ctx context.Context, in transport.Inbound, wakeC <-chan struct{}) (weir.Frame, error) {
+func Await(ctx context.Context, in weir.Inbound, wakeC <-chan struct{}) (weir.Frame, error) {
 	for {
 		f, ok, err := in.Poll()
 		if ok || err != nil {
@@ -130,8 +130,8 @@ type Duplex struct {
 
 // An End is a channel with both its ends.
 type End struct {
-	Out   transport.Outbound
-	In    transport.Inbound
+	Out   weir.Outbound
+	In    weir.Inbound
 	WakeC chan struct{}
 }
 
@@ -150,11 +150,10 @@ func OpenDuplex(a, b *transport.Network, local bool) (*Duplex, error) {
 
 func (d *Duplex) open(from, to *transport.Network, ch weir.ChannelID, local bool) (End, error) {
 	e := End{WakeC: make(chan struct{}, 1)}
-	ins, err := to.Inbound(d.Job, d.Attempt, ch.To, []weir.ChannelID{ch}, []bool{local}, e.WakeC)
-	if err != nil {
+	var err error
+	if e.In, err = to.Inbound(d.Job, d.Attempt, ch, local, e.WakeC); err != nil {
 		return End{}, err
 	}
-	e.In = ins[0]
 	e.Out, err = from.Outbound(d.Job, d.Attempt, ch, local, nil)
 	return e, err
 }

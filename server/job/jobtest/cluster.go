@@ -19,7 +19,6 @@ import (
 	"weir/checkpoint/clocktest"
 	"weir/exec"
 	"weir/exec/batch"
-	"weir/exec/deploy"
 	"weir/exec/op"
 	"weir/exec/sink"
 	"weir/exec/source"
@@ -92,33 +91,6 @@ func (c *control) Heartbeat(ctx context.Context, body []byte) error {
 	return c.Control.Heartbeat(ctx, body)
 }
 
-// network fits a transport.Network to what workers need.
-type network struct{ *transport.Network }
-
-// Inbound opens a receiving end.
-func (n network) Inbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, local bool, wakeC chan<- struct{}) (exec.Inbound, error) {
-	ins, err := n.Network.Inbound(j, a, ch.To, []weir.ChannelID{ch}, []bool{local}, wakeC)
-	if err != nil {
-		return nil, err
-	}
-	return ins[0], nil
-}
-
-// Outbound opens a sending end.
-func (n network) Outbound(j weir.JobID, a weir.AttemptID, ch weir.ChannelID, local bool, broken func(error)) (exec.Outbound, error) {
-	return n.Network.Outbound(j, a, ch, local, broken)
-}
-
-// Channels says how every end of a channel here fares.
-func (n network) Channels() []deploy.ChannelStats {
-	list := n.Network.Channels()
-	out := make([]deploy.ChannelStats, len(list))
-	for i, s := range list {
-		out[i] = deploy.ChannelStats(s) // the same fields
-	}
-	return out
-}
-
 // New starts NATS and the metastore; servers and workers are added.
 func New(tb testing.TB) *Cluster {
 	tb.Helper()
@@ -179,7 +151,7 @@ func (c *Cluster) Worker(name string, slots int) {
 	c.must(err)
 	ctl := c.control(name)
 	w := worker.New(worker.Config{
-		ID: weir.WorkerID(name), Slots: slots, PID: os.Getpid(), Host: "test", Control: ctl, Network: network{net}, Blobs: c.Blobs,
+		ID: weir.WorkerID(name), Slots: slots, PID: os.Getpid(), Host: "test", Control: ctl, Network: net, Blobs: c.Blobs,
 		Openers: exec.Openers{Source: c.openSource, Operator: op.Open, Sink: sink.Open}, Files: []string{c.Dir}, Logger: c.log,
 		Now: c.Clock(name).Now, Tasks: exec.Options{Now: c.Clock(name).Now},
 	})
