@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs from Debian's packages what the tests need and this machine lacks: a
-# PostgreSQL server, Chromium, and ip and nft for networks; or, given names, the
-# packages of those commands.
+# PostgreSQL server, Chromium, ip and nft for networks, and a C compiler for the race
+# detector; or, given names, the packages of those commands.
 # Does nothing, and needs no root, when all are here.
 set -euo pipefail
 missing=()
@@ -9,6 +9,7 @@ if [ $# -eq 0 ]; then
   ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
   command -v ip >/dev/null 2>&1 || missing+=(iproute2)
   command -v nft >/dev/null 2>&1 || missing+=(nftables)
+  command -v gcc >/dev/null 2>&1 || missing+=(gcc libc6-dev)
   set -- chromium
 fi
 for name in "$@"; do
