@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,12 +30,10 @@ func (b *channelBench) flags(f *flag.FlagSet) {
 
 // channelFigures are those of one size.
 type channelFigures struct {
-	Size    int       `json:"size"`
-	Frames  int       `json:"frames"`
-	Channel []float64 `json:"channel_bytes_per_second"`
-	Plain   []float64 `json:"plain_bytes_per_second"`
-	Lost    int       `json:"plain_lost"` // messages that NATS dropped
-	Ratio   float64   `json:"ratio"`
+	Size   int `json:"size"`
+	Frames int `json:"frames"`
+	Lost   int `json:"plain_lost"` // messages that NATS dropped
+	comparison
 }
 
 // largestFrame is what the tasks' outputs send at most: a frame with its header stays
@@ -44,7 +41,7 @@ type channelFigures struct {
 const largestFrame = 256<<10 - 1<<10
 
 func (b *channelBench) run(ctx context.Context, _ common) (any, string, error) {
-	server, url, err := startNATS()
+	server, url, err := startNATS(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -56,24 +53,17 @@ func (b *channelBench) run(ctx context.Context, _ common) (any, string, error) {
 	var all []channelFigures
 	for _, size := range sizes {
 		f := channelFigures{Size: size, Frames: max(min(512<<20/size, 1_000_000), 2000)}
-		for range b.runs {
-			for _, kind := range []string{"channel", "plain"} {
-				got, err := passFrames(ctx, url, kind, size, f.Frames)
-				if err != nil {
-					return nil, "", fmt.Errorf("%s, %d bytes: %w", kind, size, err)
-				}
-				if kind == "plain" {
-					f.Plain, f.Lost = append(f.Plain, got.rate()), f.Lost+f.Frames-got.Frames
-					continue
-				}
-				if got.Frames != f.Frames {
-					return nil, "", fmt.Errorf("a channel lost frames: %d of %d of %d bytes arrived", got.Frames, f.Frames, size)
-				}
-				f.Channel = append(f.Channel, got.rate())
-			}
+		f.comparison, err = compared(fmt.Sprintf("channel: %d bytes", size), b.runs, func() (float64, error) {
+			got, err := passFrames(ctx, url, "channel", size, f.Frames) // all of them, or an error
+			return got.rate(), err
+		}, func() (float64, error) {
+			got, err := passFrames(ctx, url, "plain", size, f.Frames)
+			f.Lost += f.Frames - got.Frames
+			return got.rate(), err
+		})
+		if err != nil {
+			return nil, "", err
 		}
-		f.Ratio = median(f.Channel) / median(f.Plain)
-		fmt.Fprintf(os.Stderr, "channel: %d bytes: %.2f\n", size, f.Ratio)
 		all = append(all, f)
 	}
 	return all, showChannel(all), nil
@@ -87,7 +77,7 @@ func showChannel(all []channelFigures) string {
 		if f.Size < 4<<10 {
 			target = "–"
 		}
-		fmt.Fprintf(&w, "| %d B | %s | %s | %.2f | %s |\n", f.Size, spread(f.Channel, "%.0f"), spread(f.Plain, "%.0f"), f.Ratio, target)
+		fmt.Fprintf(&w, "| %d B | %s | %s |\n", f.Size, f.columns("%.0f"), target)
 	}
 	for _, f := range all {
 		if f.Lost > 0 {
@@ -95,11 +85,6 @@ func showChannel(all []channelFigures) string {
 		}
 	}
 	return w.String()
-}
-
-// spread is a median with the least and the most, in millions.
-func spread(v []float64, format string) string {
-	return fmt.Sprintf(format+" ("+format+", "+format+")", median(v)/1e6, slices.Min(v)/1e6, slices.Max(v)/1e6)
 }
 
 // passed is what the receiving end saw: Bytes arrived within Nanos after the first frame.
@@ -114,7 +99,7 @@ func (p passed) rate() float64 { return float64(p.Bytes) / (float64(p.Nanos) / 1
 // passFrames runs a pair of ends.
 func passFrames(ctx context.Context, url, kind string, size, frames int) (passed, error) {
 	args := []string{"-kind", kind, "-url", url, "-size", fmt.Sprint(size), "-frames", fmt.Sprint(frames), "-job", string(weir.NewJobID())}
-	receiver, err := startSelf("receiving end", append([]string{"end", "-receive"}, args...)...)
+	receiver, err := startSelf(ctx, "receiving end", append([]string{"end", "-receive"}, args...)...)
 	if err != nil {
 		return passed{}, err
 	}
@@ -122,7 +107,7 @@ func passFrames(ctx context.Context, url, kind string, size, frames int) (passed
 	if _, err := receiver.line(); err != nil { // it is ready
 		return passed{}, err
 	}
-	sender, err := startSelf("sending end", append([]string{"end"}, args...)...)
+	sender, err := startSelf(ctx, "sending end", append([]string{"end"}, args...)...)
 	if err != nil {
 		return passed{}, err
 	}
@@ -130,6 +115,9 @@ func passFrames(ctx context.Context, url, kind string, size, frames int) (passed
 	var got passed
 	if err := receiver.read(&got); err != nil {
 		return passed{}, fmt.Errorf("%w; the sending end: %s", err, sender.log)
+	}
+	if got.Frames < 2 || kind == "channel" && got.Frames != frames {
+		return got, fmt.Errorf("%d of %d frames arrived; the sending end: %s", got.Frames, frames, sender.log)
 	}
 	return got, ctx.Err()
 }

@@ -10,8 +10,7 @@
 //	bench trickle     how long checkpoints take in front of a slow sink
 //	bench channels    the last five, one after the other
 //
-// Each takes -json FILE, and -help says what else. NOTES.md has the figures of the
-// last whole run and what they mean.
+// Each takes -json FILE, and -help says what else. NOTES.md says what the figures mean.
 //
 // # Queries
 //

@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -24,11 +23,9 @@ func (b *exchangeBench) flags(f *flag.FlagSet) {
 
 // exchangeFigures are those of one kind of source.
 type exchangeFigures struct {
-	Source string    `json:"source"`
-	Rows   int       `json:"rows"`
-	One    []float64 `json:"one_worker_rows_per_second"`
-	Two    []float64 `json:"two_workers_rows_per_second"`
-	Ratio  float64   `json:"ratio"`
+	Source string `json:"source"`
+	Rows   int    `json:"rows"`
+	comparison
 }
 
 func (b *exchangeBench) run(ctx context.Context, c common) (any, string, error) {
@@ -51,24 +48,25 @@ func (b *exchangeBench) run(ctx context.Context, c common) (any, string, error) 
 		name, sql string
 		want      []string // nil: as the first run
 	}{{"JSON lines", script(file, q.sql), want}, {"datagen", made, nil}} {
-		f := exchangeFigures{Source: s.name, Rows: b.rows}
-		for range b.runs {
-			for workers, rates := range map[int]*[]float64{1: &f.One, 2: &f.Two} { // in either order
+		with := func(workers int) func() (float64, error) {
+			return func() (float64, error) {
 				rate, got, err := b.count(ctx, c, s.sql, workers)
 				if err != nil {
-					return nil, "", fmt.Errorf("%s, %d workers: %w", s.name, workers, err)
+					return 0, fmt.Errorf("%d workers: %w", workers, err)
 				}
 				if s.want == nil {
 					s.want = got
 				}
 				if !slices.Equal(got, s.want) {
-					return nil, "", fmt.Errorf("%s, %d workers: %d groups, want %d, and they differ", s.name, workers, len(got), len(s.want))
+					return 0, fmt.Errorf("%d workers: %d groups, want %d, and they differ", workers, len(got), len(s.want))
 				}
-				*rates = append(*rates, rate)
+				return rate, nil
 			}
 		}
-		f.Ratio = median(f.Two) / median(f.One)
-		fmt.Fprintf(os.Stderr, "exchange: %s: %.2f\n", s.name, f.Ratio)
+		f := exchangeFigures{Source: s.name, Rows: b.rows}
+		if f.comparison, err = compared("exchange: "+s.name, b.runs, with(2), with(1)); err != nil {
+			return nil, "", err
+		}
 		all = append(all, f)
 	}
 	return all, showExchange(all), nil
@@ -76,9 +74,9 @@ func (b *exchangeBench) run(ctx context.Context, c common) (any, string, error) 
 
 func showExchange(all []exchangeFigures) string {
 	var w strings.Builder
-	w.WriteString("| GROUP BY user_id of | one worker, M rows/s (min, max) | two workers | ratio | target |\n|---|---|---|---|---|\n")
+	w.WriteString("| GROUP BY user_id of | two workers, M rows/s (min, max) | one worker | ratio | target |\n|---|---|---|---|---|\n")
 	for _, f := range all {
-		fmt.Fprintf(&w, "| %s | %s | %s | %.2f | ≥ 0.75 |\n", f.Source, spread(f.One, "%.2f"), spread(f.Two, "%.2f"), f.Ratio)
+		fmt.Fprintf(&w, "| %s | %s | ≥ 0.75 |\n", f.Source, f.columns("%.2f"))
 	}
 	return w.String()
 }
@@ -98,12 +96,18 @@ func (b *exchangeBench) count(ctx context.Context, c common, sql string, workers
 		return 0, nil, err
 	}
 	list, err := a.attempts(ctx, name)
-	if err != nil || len(list) != 1 || list[0].EndedAt == nil {
-		return 0, nil, fmt.Errorf("the job did not run through: attempts %+v: %w", list, err)
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(list) != 1 || list[0].EndedAt == nil {
+		return 0, nil, fmt.Errorf("the job did not run through: attempts %+v", list)
 	}
 	page, err := a.results(ctx, name, "limit=10000")
-	if err != nil || page.Next != "" {
-		return 0, nil, fmt.Errorf("the result is not one page: %w", err)
+	if err != nil {
+		return 0, nil, err
+	}
+	if page.Next != "" {
+		return 0, nil, fmt.Errorf("the result is more than a page: %d rows", page.Total)
 	}
 	var text bytes.Buffer
 	for _, row := range page.Rows {

@@ -116,8 +116,16 @@ func (c *cluster) observe(ctx context.Context, name, sql string, window time.Dur
 	if err != nil {
 		return seen{}, err
 	}
-	if j, err := c.api.job(ctx, name); err != nil || j.Attempt != 1 || j.Status != "RUNNING" {
-		return seen{}, fmt.Errorf("the job did not run through: it is %s in attempt %d: %s (%w)", j.Status, j.Attempt, j.Failure, err)
+	j, err := c.api.job(ctx, name)
+	if err != nil {
+		return seen{}, err
 	}
-	return after.minus(before), c.api.cancel(ctx, name)
+	if j.Attempt != 1 || j.Status != "RUNNING" {
+		return seen{}, fmt.Errorf("the job did not run through: it is %s in attempt %d: %s", j.Status, j.Attempt, j.Failure)
+	}
+	saw := after.minus(before)
+	if saw.Out == 0 {
+		return seen{}, fmt.Errorf("no row came out in %v", window)
+	}
+	return saw, c.api.cancel(ctx, name)
 }

@@ -316,6 +316,7 @@ SET 'checkpoint.interval' = '1 s';
 // attempt's start to its end as it says it.
 func (o options) weirRun(ctx context.Context, sql string, parallelism int) (rows []byte, job time.Duration, err error) {
 	cmd := exec.CommandContext(ctx, o.weir, "run", "-o", "json", "--parallelism", strconv.Itoa(parallelism), "-")
+	endInOrder(cmd) // it has a folder to remove
 	cmd.Stdin = strings.NewReader(sql)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

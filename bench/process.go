@@ -55,9 +55,11 @@ func (t *tailBuffer) String() string {
 	return string(t.mu.b)
 }
 
-// start runs a program.
-func start(name, program string, args ...string) (*process, error) {
-	p := &process{name: name, cmd: exec.Command(program, args...), log: &tailBuffer{}, done: make(chan struct{})}
+// start runs a program until ctx ends: then it is told to end, and what it is asked for
+// by line fails.
+func start(ctx context.Context, name, program string, args ...string) (*process, error) {
+	p := &process{name: name, cmd: exec.CommandContext(ctx, program, args...), log: &tailBuffer{}, done: make(chan struct{})}
+	endInOrder(p.cmd)
 	p.cmd.Stderr = p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, w, err := os.Pipe()
@@ -79,13 +81,22 @@ func start(name, program string, args ...string) (*process, error) {
 	return p, nil
 }
 
+// toEnd is how long a process that was told to end may take.
+const toEnd = 5 * time.Second
+
+// endInOrder has the end of a command's context tell it to end, and kill it later.
+func endInOrder(cmd *exec.Cmd) {
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = toEnd
+}
+
 // startSelf runs the bench itself as one of its helping processes.
-func startSelf(name string, args ...string) (*process, error) {
+func startSelf(ctx context.Context, name string, args ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return start(name, self, args...)
+	return start(ctx, name, self, args...)
 }
 
 // line reads the next line of its output.
@@ -118,7 +129,7 @@ func (p *process) stop() {
 	p.stdin.Close()
 	select {
 	case <-p.done:
-	case <-time.After(5 * time.Second):
+	case <-time.After(toEnd):
 		p.kill()
 	}
 }
@@ -182,8 +193,8 @@ func untilInputEnds(ctx context.Context) error {
 }
 
 // startNATS starts a NATS server in its own process.
-func startNATS() (*process, string, error) {
-	p, err := startSelf("NATS server", "nats")
+func startNATS(ctx context.Context) (*process, string, error) {
+	p, err := startSelf(ctx, "NATS server", "nats")
 	if err != nil {
 		return nil, "", err
 	}
@@ -223,14 +234,14 @@ func (c *cluster) start(ctx context.Context, weir string) error {
 		return fmt.Errorf("weir migrate: %w\n%s", err, bytes.TrimSpace(out))
 	}
 	var err error
-	if c.nats, c.url, err = startNATS(); err != nil {
+	if c.nats, c.url, err = startNATS(ctx); err != nil {
 		return err
 	}
 	listen, err := freeAddress()
 	if err != nil {
 		return err
 	}
-	c.server, err = start("weir server", weir, "server", "--metastore", metastore, "--nats", c.url, "--storage", c.storage, "--listen", listen, "--log-level", "warn")
+	c.server, err = start(ctx, "weir server", weir, "server", "--metastore", metastore, "--nats", c.url, "--storage", c.storage, "--listen", listen, "--log-level", "warn")
 	if err != nil {
 		return err
 	}
@@ -240,7 +251,7 @@ func (c *cluster) start(ctx context.Context, weir string) error {
 
 // startWorker starts a worker of the bench and waits until the server hears it.
 func (c *cluster) startWorker(ctx context.Context, id string, slots int) error {
-	p, err := startSelf("worker "+id, "worker", "-id", id, "-nats", c.url, "-storage", c.storage, "-slots", fmt.Sprint(slots))
+	p, err := startSelf(ctx, "worker "+id, "worker", "-id", id, "-nats", c.url, "-storage", c.storage, "-slots", fmt.Sprint(slots))
 	if err != nil {
 		return err
 	}
@@ -284,7 +295,7 @@ func startUp(ctx context.Context, weir, files string, workers, slots int) (*api,
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := start("weir up", weir, "up", "--data", dir, "--listen", "127.0.0.1:0", "--workers", fmt.Sprint(workers), "--slots", fmt.Sprint(slots), "--files", files, "--log-level", "error")
+	p, err := start(ctx, "weir up", weir, "up", "--data", dir, "--listen", "127.0.0.1:0", "--workers", fmt.Sprint(workers), "--slots", fmt.Sprint(slots), "--files", files, "--log-level", "error")
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -293,9 +304,6 @@ func startUp(ctx context.Context, weir, files string, workers, slots int) (*api,
 		os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	}
 	text, err := p.line()
-	if err == nil && ctx.Err() != nil {
-		err = ctx.Err()
-	}
 	_, rest, _ := strings.Cut(text, "http://")
 	address, _, found := strings.Cut(rest, " ")
 	if err == nil && !found {

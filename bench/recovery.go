@@ -223,8 +223,9 @@ func (s *scene) steady(ctx context.Context) (attempt int64, victim workerView, e
 				n++
 			}
 		}
+		victim = workerView{}
 		for _, w := range all {
-			if w.Tasks > victim.Tasks || victim.ID == "" {
+			if w.Tasks > victim.Tasks {
 				victim = w
 			}
 		}
@@ -238,13 +239,16 @@ func (s *scene) steady(ctx context.Context) (attempt int64, victim workerView, e
 // is about no checkpoint.
 func (s *scene) known(ctx context.Context, killed time.Time) (eventView, error) {
 	list, err := s.api.events(ctx, recoveryJob)
+	if err != nil {
+		return eventView{}, err
+	}
 	slices.Reverse(list)
 	for _, e := range list {
 		if !e.At.Before(killed.Truncate(time.Millisecond)) && (e.Kind == "failure" || e.Kind == "status" || e.Kind == "attempt") {
-			return e, err
+			return e, nil
 		}
 	}
-	return eventView{}, fmt.Errorf("no event tells of the kill: %+v: %w", list, err)
+	return eventView{}, fmt.Errorf("no event tells of the kill: %+v", list)
 }
 
 // A reading is what the job's result said.

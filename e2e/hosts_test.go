@@ -133,7 +133,7 @@ func (h *hosts) namespace(what string) (path string, pid int) {
 	holder.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWNET}
 	if err := holder.Start(); err != nil {
 		if os.Getenv("CI") != "true" {
-			h.t.Skip("not run: needs root")
+			h.t.Skipf("not run: needs root, and leave to make network namespaces: %v", err)
 		}
 		h.t.Fatalf("a network namespace for %s: %v", what, err)
 	}
@@ -178,12 +178,12 @@ func (h *hosts) link(name, to string) {
 }
 
 // lose has a host lose packets of one way, in ("input") or out ("output"): all that a
-// rule of nftables is true of; "" is true of all.
+// rule of nftables is true of; "" is true of all. Of both ways, it is called twice.
 func (h *hosts) lose(name, way, which string) {
 	h.t.Helper()
 	h.t.Logf("%s loses its %s", name, way)
 	side := map[string]string{"input": "iifname", "output": "oifname"}[way]
-	h.run(h.inner[name], fmt.Sprintf("add table inet loss\nadd chain inet loss c { type filter hook %s priority 0; }\nadd rule inet loss c %s eth0 %s drop\n", way, side, which), "nft", "-f", "-")
+	h.run(h.inner[name], fmt.Sprintf("add table inet loss\nadd chain inet loss %s { type filter hook %[1]s priority 0; }\nadd rule inet loss %[1]s %s eth0 %s drop\n", way, side, which), "nft", "-f", "-")
 }
 
 // keep ends lose.

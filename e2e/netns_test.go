@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"fmt"
 	"testing"
 	"time"
 )
@@ -105,7 +104,9 @@ func TestLossyLink(t *testing.T) {
 	t.Parallel()
 	o := startApart(t, 10*time.Second)
 	attempt := o.job().Attempt
-	o.hosts.lose("w2", "input", fmt.Sprintf("numgen random mod 100 < %d", 10))
+	for _, way := range []string{"input", "output"} {
+		o.hosts.lose("w2", way, "numgen random mod 100 < 10")
+	}
 	o.awaitFlow()
 	o.same(attempt, "w2 loses packets")
 	o.finish()

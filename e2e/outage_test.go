@@ -101,28 +101,36 @@ func (o *outage) job() job {
 	return j
 }
 
+// newest is the number of the job's last checkpoint, complete or not, and the number of
+// the last complete one.
+func (o *outage) newest() (begun, completed int64, ok bool) {
+	o.t.Helper()
+	var h checkpoints
+	if o.a.do("GET", "/v1/jobs/"+outageJob+"/checkpoints?limit=20", nil, &h) != http.StatusOK {
+		return 0, 0, false
+	}
+	for _, cp := range h.Checkpoints {
+		if begun = max(begun, cp.ID); cp.Status == "completed" {
+			completed = max(completed, cp.ID)
+		}
+	}
+	return begun, completed, true
+}
+
 // awaitFlow waits until a checkpoint has completed that began after now: everything
 // flows; or until all of it has flowed. It returns how long that took.
 func (o *outage) awaitFlow() time.Duration {
 	o.t.Helper()
-	newest := int64(-1)
+	before := int64(-1)
 	return until(o.t, 30*time.Second, "everything flows", func() bool {
-		var h checkpoints
-		if o.a.do("GET", "/v1/jobs/"+outageJob+"/checkpoints?limit=20", nil, &h) != http.StatusOK {
+		begun, completed, ok := o.newest()
+		if !ok {
 			return false
 		}
-		if newest < 0 {
-			newest = 0
-			if len(h.Checkpoints) > 0 {
-				newest = h.Checkpoints[0].ID
-			}
+		if before < 0 {
+			before = begun
 		}
-		for _, cp := range h.Checkpoints {
-			if cp.ID > newest && cp.Status == "completed" {
-				return true
-			}
-		}
-		return o.a.finished(outageJob)
+		return completed > before || o.a.finished(outageJob)
 	})
 }
 
@@ -144,7 +152,8 @@ func (o *outage) same(attempt int64, what string) {
 	}
 }
 
-// through is an outage that no attempt ends of: it lasts, ends, and all flows again.
+// through is an outage that no attempt ends of: it lasts, and no checkpoint that begins
+// meanwhile completes; it ends, and all flows again.
 func (o *outage) through(what string, lasts time.Duration, begin, end func()) {
 	o.t.Helper()
 	attempt := o.job().Attempt
@@ -152,7 +161,15 @@ func (o *outage) through(what string, lasts time.Duration, begin, end func()) {
 		o.t.Fatalf("%s: the job has ended before: nothing is at stake", what)
 	}
 	begin()
+	began, _, known := o.newest()
 	pass(lasts)
+	_, completed, knows := o.newest()
+	if !known || !knows {
+		o.t.Fatalf("%s: the server does not answer", what)
+	}
+	if completed > began {
+		o.t.Fatalf("%s: checkpoint %d has completed, though it began after %d: nothing was out", what, completed, began)
+	}
 	end()
 	took := o.awaitFlow()
 	o.same(attempt, what)
