@@ -137,8 +137,8 @@ func TestResultsOfCases(t *testing.T) {
 		for _, row := range call[server.Results](t, a, "GET", "/v1/jobs/"+test.id+"/results"+test.params, nil, 200).Rows {
 			got = append(got, string(row))
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" || j.Status != "FINISHED" || j.RowsRejected != test.rejected {
-			t.Errorf("%s: %s, %d rows rejected, -want +got:\n%s", test.id, j.Status, j.RowsRejected, diff)
+		if diff := cmp.Diff(test.want, got); diff != "" || j.Status != "FINISHED" || *j.RowsRejected != test.rejected {
+			t.Errorf("%s: %s, %d rows rejected, -want +got:\n%s", test.id, j.Status, *j.RowsRejected, diff)
 		}
 	}
 }

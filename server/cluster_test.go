@@ -62,7 +62,8 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	eventually(t, "figures arrive", func() bool {
-		return call[server.Job](t, a, "GET", "/v1/jobs/count", nil, 200).RowsIn > 0
+		rows := call[server.Job](t, a, "GET", "/v1/jobs/count", nil, 200).RowsIn
+		return rows != nil && *rows > 0
 	})
 
 	sp := call[server.Checkpoint](t, a, "POST", "/v1/jobs/count/savepoints?wait=30s", map[string]string{"name": "sp"}, 200)

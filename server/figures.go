@@ -6,20 +6,22 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// JobMetrics are a job's figures as they stand now.
+// JobMetrics are a job's figures as they stand now. Those of rows are absent where no task
+// of the attempt has told them.
 type JobMetrics struct {
-	Job              string  `json:"job"` // its id
-	Name             string  `json:"name"`
-	Status           string  `json:"status" enums:"CREATED,SCHEDULING,RUNNING,RESTARTING,STOPPING,STOPPED,CANCELED,FINISHED,FAILED"`
-	Attempt          int64   `json:"attempt"`
-	RowsIn           int64   `json:"rows_in"`       // read by sources since the attempt began
-	RowsOut          int64   `json:"rows_out"`      // given to sinks and results
-	RowsRejected     int64   `json:"rows_rejected"` // since the job began
-	RowsInPerSecond  float64 `json:"rows_in_per_second"`
-	RowsOutPerSecond float64 `json:"rows_out_per_second"`
+	Job              string   `json:"job"` // its id
+	Name             string   `json:"name"`
+	Status           string   `json:"status" enums:"CREATED,SCHEDULING,RUNNING,RESTARTING,STOPPING,STOPPED,CANCELED,FINISHED,FAILED"`
+	Attempt          int64    `json:"attempt"`
+	RowsIn           *int64   `json:"rows_in,omitempty"`       // read by sources since the attempt began
+	RowsOut          *int64   `json:"rows_out,omitempty"`      // given to sinks and results
+	RowsRejected     *int64   `json:"rows_rejected,omitempty"` // since the job began
+	RowsInPerSecond  *float64 `json:"rows_in_per_second,omitempty"`
+	RowsOutPerSecond *float64 `json:"rows_out_per_second,omitempty"`
 	// By edge, sender and receiver; none where no attempt runs.
 	Channels []JobChannel `json:"channels"`
-	// Workers that run tasks of the job and did not tell their figures within 2 s.
+	// Workers that run tasks of the job and did not tell of their channels within 2 s: those
+	// are not all here, or by their other end alone. Rows are what the tasks told last.
 	Unanswered []string `json:"unanswered"`
 } // @name JobMetrics
 
@@ -39,7 +41,7 @@ type JobChannel struct {
 // getJobMetrics shows a job's figures.
 //
 //	@Summary		Show a job's rates and how the channels between its tasks fare
-//	@Description	The workers are asked when this is read. 503 says that none of the job's answers.
+//	@Description	The workers are asked for the channels when this is read; what those that do not answer would have told is missing, and they are named.
 //	@Tags			jobs
 //	@Produce		json
 //	@Param			job	path		string	true	"id or name"
@@ -60,8 +62,11 @@ func (s *Server) getJobMetrics(c echo.Context) error {
 		return err
 	}
 	v := JobMetrics{
-		Job: string(j.ID), Name: j.Name, Status: string(j.Status), Attempt: r.Attempt.Number, RowsIn: r.RowsIn, RowsOut: r.RowsOut, RowsRejected: r.RowsRejected,
-		RowsInPerSecond: r.RowsInPerSecond, RowsOutPerSecond: r.RowsOutPerSecond, Channels: make([]JobChannel, len(channels.List)), Unanswered: []string{},
+		Job: string(j.ID), Name: j.Name, Status: string(j.Status), Attempt: r.Attempt.Number, Channels: make([]JobChannel, len(channels.List)), Unanswered: []string{},
+	}
+	if r.Known() {
+		v.RowsIn, v.RowsOut, v.RowsRejected = &r.RowsIn, &r.RowsOut, &r.RowsRejected
+		v.RowsInPerSecond, v.RowsOutPerSecond = &r.RowsInPerSecond, &r.RowsOutPerSecond
 	}
 	for i, ch := range channels.List {
 		v.Channels[i] = JobChannel{

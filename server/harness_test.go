@@ -49,6 +49,19 @@ type fake struct {
 	observe  func(ctx context.Context) (job.Observation, error)
 }
 
+// A faultyHistory is a metastore whose checkpoints can be unreadable.
+type faultyHistory struct {
+	*metastore.Store
+	err error
+}
+
+func (h *faultyHistory) Checkpoints(ctx context.Context, job weir.JobID, f checkpoint.Filter) ([]checkpoint.Record, error) {
+	if h.err != nil {
+		return nil, h.err
+	}
+	return h.Store.Checkpoints(ctx, job, f)
+}
+
 func (f *fake) Channels(ctx context.Context, idOrName string) (job.Channels, error) {
 	if f.channels == nil {
 		return f.Service.Channels(ctx, idOrName)
@@ -123,11 +136,12 @@ func (f *fake) Rates(ctx context.Context, idOrName string) (job.Rates, error) {
 
 // An api is a server under test and the document that its answers must fit.
 type api struct {
-	store *metastore.Store
-	blobs blob.Store
-	fake  *fake
-	log   *syncBuffer
-	probe func(ctx context.Context) error // nil: the metastore's
+	store   *metastore.Store
+	history *faultyHistory
+	blobs   blob.Store
+	fake    *fake
+	log     *syncBuffer
+	probe   func(ctx context.Context) error // nil: the metastore's
 	http.Handler
 }
 
@@ -167,8 +181,8 @@ func newAPI(t testing.TB) *api {
 	t.Helper()
 	store, blobs, log := newStore(t), blob.NewMemory(), &syncBuffer{}
 	f := &fake{Service: job.New(job.Deps{Store: store, Checkpoints: store, Blobs: blobs, Logger: slog.New(slog.DiscardHandler)}, job.Options{})}
-	a := &api{store: store, blobs: blobs, fake: f, log: log}
-	a.Handler = server.New(server.Deps{Service: f, History: store, Tables: store, Logger: slog.New(slog.NewTextHandler(log, nil))}, server.Options{
+	a := &api{store: store, history: &faultyHistory{Store: store}, blobs: blobs, fake: f, log: log}
+	a.Handler = server.New(server.Deps{Service: f, History: a.history, Tables: store, Logger: slog.New(slog.NewTextHandler(log, nil))}, server.Options{
 		Version: "test",
 		Hosts:   []string{"weir.example"},
 		CheckPath: func(path string) error {

@@ -91,9 +91,9 @@ type Job struct {
 	StopSavepoint  string         `json:"stop_savepoint,omitempty"`      // name of the savepoint that a stop takes
 	Bounded        bool           `json:"bounded"`
 	HasResult      bool           `json:"has_result"`
-	RowsIn         int64          `json:"rows_in"`
-	RowsOut        int64          `json:"rows_out"`
-	RowsRejected   int64          `json:"rows_rejected"` // since the job began: see on_row_error
+	RowsIn         *int64         `json:"rows_in,omitempty"` // of its newest attempt; absent: not known, as nobody tells (any more)
+	RowsOut        *int64         `json:"rows_out,omitempty"`
+	RowsRejected   *int64         `json:"rows_rejected,omitempty"` // since the job began: see on_row_error
 	CreatedAt      time.Time      `json:"created_at"`
 	StartedAt      *time.Time     `json:"started_at,omitempty"`
 	EndedAt        *time.Time     `json:"ended_at,omitempty"`
@@ -145,8 +145,11 @@ func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 		Bounded:       graph.Bounded, HasResult: len(graph.Result) > 0 && string(graph.Result) != "null",
 		CreatedAt: j.CreatedAt.UTC(), StartedAt: optional(j.StartedAt), EndedAt: optional(j.EndedAt), Failure: viewFailure(j.Failure),
 	}
-	if rates, err := s.deps.Service.Rates(ctx, string(j.ID)); err == nil {
-		v.RowsIn, v.RowsOut, v.RowsRejected = rates.RowsIn, rates.RowsOut, rates.RowsRejected
+	if rates, err := s.deps.Service.Rates(ctx, string(j.ID)); err == nil && rates.Known() {
+		v.RowsIn, v.RowsOut, v.RowsRejected = &rates.RowsIn, &rates.RowsOut, &rates.RowsRejected
+	}
+	if v.RowsRejected == nil && j.OnRowError == "fail" {
+		v.RowsRejected = new(int64) // none ever is
 	}
 	last, err := s.deps.History.Checkpoints(ctx, j.ID, checkpoint.Filter{Status: []checkpoint.Status{checkpoint.StatusCompleted}, Limit: 1})
 	if err == nil && len(last) > 0 {
@@ -383,7 +386,7 @@ func (s *Server) getJob(c echo.Context) error {
 		return err
 	}
 	v := s.viewJob(c, j)
-	if v.RowsRejected == 0 && j.OnRowError != "fail" {
+	if (v.RowsRejected == nil || *v.RowsRejected == 0) && j.OnRowError != "fail" {
 		v.RowsRejected = s.rejectedRows(c, j)
 	}
 	return c.JSON(http.StatusOK, v)

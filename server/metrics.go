@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"strconv"
 	"time"
 
@@ -64,7 +63,7 @@ func newMetrics() *metrics {
 	m.workerUp = add(gauge, worker, "weir_worker_up", "1 if a living worker has told its figures within 2 s, 0 if not.")
 	m.workerSlots = add(gauge, worker, "weir_worker_slots", "Slots that the worker has.")
 	m.workerSlotsFree = add(gauge, worker, "weir_worker_slots_free", "Slots that nothing runs in.")
-	m.metastoreUp = add(gauge, nil, "weir_metastore_up", "1 if the jobs could be read, 0 if not: the series of jobs and channels are then not whole.")
+	m.metastoreUp = add(gauge, nil, "weir_metastore_up", "1 if the jobs and their checkpoints could be read, 0 if not: the series of jobs and channels are then not whole.")
 	return m
 }
 
@@ -110,10 +109,6 @@ const historyWithin = time.Second
 func (x scrape) Collect(ch chan<- prometheus.Metric) {
 	m := x.s.metrics
 	o, err := x.s.deps.Service.Observe(x.ctx)
-	if err != nil {
-		x.s.deps.Logger.Warn("figures are not whole", "err", withoutURL(err))
-	}
-	m.metastoreUp.send(ch, number(err == nil))
 	for _, w := range o.Workers {
 		id := string(w.ID)
 		m.workerUp.send(ch, number(w.Up), id)
@@ -129,10 +124,14 @@ func (x scrape) Collect(ch chan<- prometheus.Metric) {
 		}
 		names[j.Job.ID] = j.Job.Name
 		m.job(ch, j)
-		if !j.Job.Status.Terminal() {
-			x.lastCheckpoint(ctx, ch, j.Job)
+		if err == nil && !j.Job.Status.Terminal() {
+			err = x.lastCheckpoint(ctx, ch, j.Job)
 		}
 	}
+	if err != nil {
+		x.s.deps.Logger.Warn("figures are not whole", "err", withoutURL(err))
+	}
+	m.metastoreUp.send(ch, number(err == nil))
 	for _, c := range o.Channels {
 		if name, ok := names[c.Job]; ok {
 			m.channel(ch, name, c)
@@ -155,24 +154,25 @@ func (m *metrics) job(ch chan<- prometheus.Metric, j job.Figures) {
 	id, name := string(j.Job.ID), j.Job.Name
 	m.jobStatus.send(ch, 1, id, name, string(j.Job.Status))
 	m.jobAttempt.send(ch, float64(j.Job.Attempt.Number), id, name)
-	if !slices.ContainsFunc(j.Rates.Chains, func(c job.ChainRates) bool { return c.Tasks > 0 }) {
-		return // nobody tells: 0 would be wrong
+	if !j.Rates.Known() {
+		return
 	}
 	m.rowsIn.send(ch, float64(j.Rates.RowsIn), id, name)
 	m.rowsOut.send(ch, float64(j.Rates.RowsOut), id, name)
 	m.rowsRejected.send(ch, float64(j.Rates.RowsRejected), id, name)
 }
 
-func (x scrape) lastCheckpoint(ctx context.Context, ch chan<- prometheus.Metric, j weir.Job) {
+func (x scrape) lastCheckpoint(ctx context.Context, ch chan<- prometheus.Metric, j weir.Job) error {
 	list, err := x.s.deps.History.Checkpoints(ctx, j.ID, checkpoint.Filter{Status: []checkpoint.Status{checkpoint.StatusCompleted}, Limit: 1})
 	if err != nil || len(list) == 0 {
-		return
+		return err
 	}
 	m, r, id, name := x.s.metrics, list[0], string(j.ID), j.Name
 	m.lastID.send(ch, float64(r.ID), id, name)
 	m.lastEnded.send(ch, float64(r.CompletedAt.UnixMilli())/1000, id, name)
 	m.lastDuration.send(ch, max(r.CompletedAt.Sub(r.TriggeredAt), 0).Seconds(), id, name)
 	m.lastSize.send(ch, float64(r.StateBytes), id, name)
+	return nil
 }
 
 func (m *metrics) channel(ch chan<- prometheus.Metric, name string, c job.Channel) {

@@ -77,14 +77,15 @@ type JobPlan struct {
 	Edges  []PlanEdge `json:"edges"`
 } // @name JobPlan
 
-// A JobChain is a chain of a job's graph and how it fares.
+// A JobChain is a chain of a job's graph and how it fares; rows and rates are absent where
+// nobody tells.
 type JobChain struct {
 	Operators        []PlanOperator `json:"operators"`
 	Parallelism      int            `json:"parallelism"` // its subtasks
-	RowsIn           int64          `json:"rows_in"`
-	RowsOut          int64          `json:"rows_out"`
-	RowsInPerSecond  float64        `json:"rows_in_per_second"`
-	RowsOutPerSecond float64        `json:"rows_out_per_second"`
+	RowsIn           *int64         `json:"rows_in,omitempty"`
+	RowsOut          *int64         `json:"rows_out,omitempty"`
+	RowsInPerSecond  *float64       `json:"rows_in_per_second,omitempty"`
+	RowsOutPerSecond *float64       `json:"rows_out_per_second,omitempty"`
 	Busy             float64        `json:"busy"`           // share of time of the busiest subtask
 	BackPressured    float64        `json:"back_pressured"` // of the most blocked one
 	StateBytes       int64          `json:"state_bytes"`
@@ -202,11 +203,11 @@ func viewJobPlan(j weir.Job, rates job.Rates) (JobPlan, error) {
 		v.Chains[i] = JobChain{Operators: viewOperators(chain), Parallelism: chain.Subtasks(j.Parallelism)}
 	}
 	for _, r := range rates.Chains {
-		if r.Chain >= len(v.Chains) {
+		if r.Chain >= len(v.Chains) || r.Tasks == 0 {
 			continue
 		}
 		c := &v.Chains[r.Chain]
-		c.RowsIn, c.RowsOut, c.RowsInPerSecond, c.RowsOutPerSecond = r.RowsIn, r.RowsOut, r.RowsInPerSecond, r.RowsOutPerSecond
+		c.RowsIn, c.RowsOut, c.RowsInPerSecond, c.RowsOutPerSecond = &r.RowsIn, &r.RowsOut, &r.RowsInPerSecond, &r.RowsOutPerSecond
 		c.Busy, c.BackPressured, c.StateBytes, c.Watermark = r.Busy, r.Blocked, r.StateBytes, optional(r.Watermark)
 	}
 	return v, nil

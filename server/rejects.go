@@ -70,14 +70,15 @@ func (s *Server) getRejects(c echo.Context) error {
 }
 
 // rejectedRows counts what a job has rejected where its figures do not say: it does not
-// run, or has just begun to. 0 where it cannot be told.
-func (s *Server) rejectedRows(c echo.Context, j weir.Job) (n int64) {
+// run, or has just begun to. nil where it cannot be told.
+func (s *Server) rejectedRows(c echo.Context, j weir.Job) *int64 {
 	page, err := s.deps.Service.Rejects(c.Request().Context(), string(j.ID), 1, "")
 	if err != nil {
-		return 0
+		return nil
 	}
+	n := int64(0)
 	for _, count := range page.Counts {
 		n += count.Rows
 	}
-	return n
+	return &n
 }

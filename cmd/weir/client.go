@@ -177,9 +177,9 @@ type (
 		StartedAt      *time.Time      `json:"started_at"`
 		EndedAt        *time.Time      `json:"ended_at"`
 		HasResult      bool            `json:"has_result"`
-		RowsIn         int64           `json:"rows_in"`
-		RowsOut        int64           `json:"rows_out"`
-		RowsRejected   int64           `json:"rows_rejected"`
+		RowsIn         *int64          `json:"rows_in,omitempty"` // nil, like the two below: not known
+		RowsOut        *int64          `json:"rows_out,omitempty"`
+		RowsRejected   *int64          `json:"rows_rejected,omitempty"`
 		Bounded        bool            `json:"bounded"`
 		Failure        *failure        `json:"failure"`
 		LastCheckpoint *checkpointView `json:"last_checkpoint"`

@@ -136,7 +136,7 @@ func newJobList() *cobra.Command {
 				t := newTextTable("NAME", "STATUS", "ATTEMPT", "PARALLELISM", "ROWS IN", "STARTED")
 				t.right[2], t.right[3], t.right[4] = true, true, true
 				for _, j := range jobs {
-					t.add(j.Name, j.Status, strconv.FormatInt(j.Attempt, 10), strconv.Itoa(j.Parallelism), grouped(j.RowsIn), ago(orZero(j.StartedAt), time.Now()))
+					t.add(j.Name, j.Status, strconv.FormatInt(j.Attempt, 10), strconv.Itoa(j.Parallelism), groupedIfKnown(j.RowsIn), ago(orZero(j.StartedAt), time.Now()))
 				}
 				return t.print(w)
 			})
@@ -222,9 +222,9 @@ func (j jobView) print(w io.Writer) error {
 	t.add("status", j.Status)
 	t.add("attempt", strconv.FormatInt(j.Attempt, 10))
 	t.add("parallelism", strconv.Itoa(j.Parallelism))
-	t.add("rows in", grouped(j.RowsIn))
-	if j.RowsRejected > 0 {
-		t.add("rows rejected", grouped(j.RowsRejected)+", see: weir job rejects "+j.Name)
+	t.add("rows in", groupedIfKnown(j.RowsIn))
+	if n := j.RowsRejected; n != nil && *n > 0 {
+		t.add("rows rejected", grouped(*n)+", see: weir job rejects "+j.Name)
 	}
 	t.add("started", ago(orZero(j.StartedAt), time.Now()))
 	if j.RestoredFrom != "" {

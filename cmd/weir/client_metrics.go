@@ -12,10 +12,10 @@ import (
 
 // metricsView is how a job and its channels fare.
 type metricsView struct {
-	RowsIn           int64   `json:"rows_in"`
-	RowsOut          int64   `json:"rows_out"`
-	RowsInPerSecond  float64 `json:"rows_in_per_second"`
-	RowsOutPerSecond float64 `json:"rows_out_per_second"`
+	RowsIn           *int64   `json:"rows_in"` // nil, like the three below: not known
+	RowsOut          *int64   `json:"rows_out"`
+	RowsInPerSecond  *float64 `json:"rows_in_per_second"`
+	RowsOutPerSecond *float64 `json:"rows_out_per_second"`
 	Channels         []struct {
 		Edge           int     `json:"edge"`
 		From           string  `json:"from"`
@@ -58,7 +58,8 @@ func newJobMetrics() *cobra.Command {
 
 // print writes a line of rates, a table of channels, and who is missing in it.
 func (m metricsView) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "rows in %s, %s/s; rows out %s, %s/s\n", grouped(m.RowsIn), grouped(int64(m.RowsInPerSecond)), grouped(m.RowsOut), grouped(int64(m.RowsOutPerSecond)))
+	_, err := fmt.Fprintf(w, "rows in %s, %s/s; rows out %s, %s/s\n",
+		groupedIfKnown(m.RowsIn), groupedIfKnown(m.RowsInPerSecond), groupedIfKnown(m.RowsOut), groupedIfKnown(m.RowsOutPerSecond))
 	if err != nil {
 		return err
 	}

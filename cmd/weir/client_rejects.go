@@ -152,11 +152,12 @@ const shownRejects = 10
 
 // sayRejects tells how many rows a job rejected and where they are.
 func (f *runFlags) sayRejects(ctx context.Context, c *client, job jobView, alone bool, w *progress) error {
-	if job.RowsRejected == 0 {
+	if job.RowsRejected == nil || *job.RowsRejected == 0 {
 		return nil
 	}
-	said := grouped(job.RowsRejected) + " rows rejected"
-	if job.RowsRejected == 1 {
+	rejected := *job.RowsRejected
+	said := grouped(rejected) + " rows rejected"
+	if rejected == 1 {
 		said = "1 row rejected"
 	}
 	if !alone {
@@ -181,7 +182,7 @@ func (f *runFlags) sayRejects(ctx context.Context, c *client, job jobView, alone
 		}
 		w.say(printable(line))
 	}
-	if more := job.RowsRejected - int64(len(page.Rows)); more > 0 {
+	if more := rejected - int64(len(page.Rows)); more > 0 {
 		w.say(fmt.Sprintf("  and %s more; with --server the job can be asked for them afterwards", grouped(more)))
 	}
 	return nil

@@ -247,14 +247,11 @@ func newProgress(out io.Writer) *progress {
 // line is the one line that says it all.
 func (p *progress) line(job jobView) string {
 	now := time.Now()
-	switch {
-	case p.at.IsZero(), job.RowsIn < p.rows: // the first time; another attempt
-		p.rows, p.at = job.RowsIn, now
-	case job.RowsIn > p.rows, now.Sub(p.at) > staleAfter: // workers report now and then
-		p.rate = float64(job.RowsIn-p.rows) / max(now.Sub(p.at).Seconds(), 1e-3)
-		p.rows, p.at = job.RowsIn, now
+	s := strings.ToLower(job.Status)
+	if job.RowsIn != nil {
+		p.read(*job.RowsIn, now)
+		s += fmt.Sprintf("  %s rows  %s rows/s", grouped(*job.RowsIn), grouped(int64(p.rate)))
 	}
-	s := fmt.Sprintf("%s  %s rows  %s rows/s", strings.ToLower(job.Status), grouped(job.RowsIn), grouped(int64(p.rate)))
 	if cp := job.LastCheckpoint; cp != nil && cp.CompletedAt != nil {
 		s += fmt.Sprintf("  checkpoint %d, %.1f s ago", cp.ID, max(0, now.Sub(*cp.CompletedAt).Seconds()))
 	}
@@ -322,6 +319,17 @@ func (p *progress) clear() {
 	}
 }
 
+// read takes in how many rows have been read.
+func (p *progress) read(rows int64, now time.Time) {
+	switch {
+	case p.at.IsZero(), rows < p.rows: // the first time; another attempt
+		p.rows, p.at = rows, now
+	case rows > p.rows, now.Sub(p.at) > staleAfter: // workers report now and then
+		p.rate = float64(rows-p.rows) / max(now.Sub(p.at).Seconds(), 1e-3)
+		p.rows, p.at = rows, now
+	}
+}
+
 // say writes a plain line.
 func (p *progress) say(line string) {
 	p.clear()
@@ -331,12 +339,15 @@ func (p *progress) say(line string) {
 
 // final sums the run up.
 func (p *progress) final(job jobView) {
-	s := fmt.Sprintf("%s  %s rows", strings.ToLower(job.Status), grouped(job.RowsIn))
+	s := strings.ToLower(job.Status)
+	if job.RowsIn != nil {
+		s += fmt.Sprintf("  %s rows", grouped(*job.RowsIn))
+	}
 	if job.StartedAt != nil && job.EndedAt != nil {
 		d := max(job.EndedAt.Sub(*job.StartedAt), 0) // by times of day, which may have been set between
 		s += fmt.Sprintf(" in %.3f s", d.Seconds())
-		if d > 0 {
-			s += fmt.Sprintf("  %s rows/s", grouped(int64(float64(job.RowsIn)/d.Seconds())))
+		if d > 0 && job.RowsIn != nil {
+			s += fmt.Sprintf("  %s rows/s", grouped(int64(float64(*job.RowsIn)/d.Seconds())))
 		}
 	}
 	if job.Attempt > 1 {

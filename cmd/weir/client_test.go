@@ -34,15 +34,21 @@ func TestFinalLine(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2017, 11, 25, 1, 0, 0, 0, time.UTC)
 	ended := began.Add(2 * time.Second)
-	for attempt, want := range map[int64]string{
-		1: "finished  1,000 rows in 2.000 s  500 rows/s\n",
-		3: "finished  1,000 rows in 2.000 s  500 rows/s  since attempt 3 began\n",
+	rows := int64(1000)
+	for _, c := range []struct {
+		attempt int64
+		rows    *int64
+		want    string
+	}{
+		{1, &rows, "finished  1,000 rows in 2.000 s  500 rows/s\n"},
+		{3, &rows, "finished  1,000 rows in 2.000 s  500 rows/s  since attempt 3 began\n"},
+		{1, nil, "finished in 2.000 s\n"},
 	} {
 		var out strings.Builder
 		p := &progress{out: &out}
-		p.final(jobView{Status: "FINISHED", RowsIn: 1000, Attempt: attempt, StartedAt: &began, EndedAt: &ended})
-		if out.String() != want {
-			t.Errorf("attempt %d: %q, want %q", attempt, out.String(), want)
+		p.final(jobView{Status: "FINISHED", RowsIn: c.rows, Attempt: c.attempt, StartedAt: &began, EndedAt: &ended})
+		if out.String() != c.want {
+			t.Errorf("attempt %d: %q, want %q", c.attempt, out.String(), c.want)
 		}
 	}
 }

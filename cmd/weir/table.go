@@ -97,6 +97,14 @@ func grouped(n int64) string {
 	return sign + s
 }
 
+// groupedIfKnown writes a figure without fractions, "-" where it is not known.
+func groupedIfKnown[T int64 | float64](n *T) string {
+	if n == nil {
+		return "-"
+	}
+	return grouped(int64(*n))
+}
+
 // bytesText writes n bytes in binary units.
 func bytesText(n int64) string {
 	f, unit := float64(n), ""

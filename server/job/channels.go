@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -57,8 +56,12 @@ type Observation struct {
 	Channels []Channel
 }
 
-// observeWithin bounds how long workers have to answer.
-const observeWithin = 2 * time.Second
+// Workers have observeWithin to answer; those that were not heard lately, which may hang,
+// have quietWithin, so that nobody waits for them again and again until they are judged.
+const (
+	observeWithin = 2 * time.Second
+	quietWithin   = 200 * time.Millisecond
+)
 
 // endedObserved bounds the ended jobs of an Observation.
 const endedObserved = 100
@@ -86,7 +89,8 @@ func (s *Service) observe(ctx context.Context) (Observation, error) {
 	for i, w := range workers {
 		o.Workers = append(o.Workers, WorkerFigures{w, up[i]})
 	}
-	return o, jobs.Wait()
+	err = jobs.Wait()
+	return o, err
 }
 
 func (s *Service) observeJobs(ctx context.Context) ([]Figures, error) {
@@ -124,13 +128,6 @@ func (s *Service) channels(ctx context.Context, idOrName string) (Channels, erro
 			c.Unanswered = append(c.Unanswered, id)
 		}
 	}
-	if len(ids) > 0 && len(c.Unanswered) == len(ids) {
-		names := make([]string, len(ids))
-		for i, id := range ids {
-			names[i] = string(id)
-		}
-		return c, fmt.Errorf("%w: no worker of job %q answers just now (%s): try again", ErrUnavailable, j.Name, strings.Join(names, ", "))
-	}
 	return c, nil
 }
 
@@ -142,6 +139,8 @@ func (s *Service) askChannels(ctx context.Context, ids []weir.WorkerID, job weir
 	var g errgroup.Group
 	for i, id := range ids {
 		g.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, s.patience(id))
+			defer cancel()
 			var answer deploy.ChannelList
 			body, err := s.askLiving(ctx, id, deploy.KindChannels, deploy.Channels{Header: deploy.Head(), Job: job})
 			if err == nil {
@@ -157,6 +156,16 @@ func (s *Service) askChannels(ctx context.Context, ids []weir.WorkerID, job weir
 	}
 	g.Wait() //nolint:errcheck // there is none
 	return slices.Concat(lists...), up
+}
+
+// patience is how long a worker has to answer.
+func (s *Service) patience(id weir.WorkerID) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.workers.quiet(s.now(), id) {
+		return quietWithin
+	}
+	return observeWithin
 }
 
 // ends are the figures of a channel by where they come from.

@@ -2,6 +2,7 @@ package job
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,5 +44,21 @@ func TestMergeChannels(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestQuiet: who was heard a while ago may hang, and is not waited for as long.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	r, now := newRegistry(), time.Now()
+	r.heard(now, deploy.Heartbeat{Worker: "w1", Incarnation: "a", Slots: 1})
+	for _, c := range []struct {
+		worker weir.WorkerID
+		after  time.Duration
+		want   bool
+	}{{"w1", 0, false}, {"w1", heardBefore, false}, {"w1", heardBefore + 1, true}, {"w2", 0, true}} {
+		if got := r.quiet(now.Add(c.after), c.worker); got != c.want {
+			t.Errorf("%s after %v: %v", c.worker, c.after, got)
+		}
 	}
 }

@@ -126,8 +126,8 @@ func (s *Service) Rates(ctx context.Context, idOrName string) (Rates, error) {
 	return s.rates(ctx, idOrName)
 }
 
-// Channels asks the workers of a job how its channels fare. Where none of them answers the
-// error is ErrUnavailable.
+// Channels asks the workers of a job how its channels fare, for 2 s at most, and names those
+// that do not answer.
 func (s *Service) Channels(ctx context.Context, idOrName string) (Channels, error) {
 	return s.channels(ctx, idOrName)
 }

@@ -35,10 +35,16 @@ type Rates struct {
 	Chains           []ChainRates // by chain of the graph
 }
 
+// Known reports whether tasks of the attempt have told what they did. Where none has, the
+// zeros of Rates are no figures.
+func (r *Rates) Known() bool {
+	return slices.ContainsFunc(r.Chains, func(c ChainRates) bool { return c.Tasks > 0 })
+}
+
 // ChainRates are the figures of one chain, over its subtasks.
 type ChainRates struct {
 	Chain            int
-	Tasks            int
+	Tasks            int // that told their figures
 	RowsIn           int64
 	RowsOut          int64
 	RowsInPerSecond  float64
@@ -334,6 +340,12 @@ func (r *registry) alive() []*workerState {
 		}
 	}
 	return list
+}
+
+// quiet reports whether a worker has not been heard for longer than one that is well ever is.
+func (r *registry) quiet(now time.Time, id weir.WorkerID) bool {
+	w := r.workers[id]
+	return w == nil || now.Sub(w.at) > heardBefore
 }
 
 // runs lists the workers that run, or ran when last heard of, an attempt of the job:

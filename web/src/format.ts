@@ -7,6 +7,11 @@ export function count(n: number): string {
   return thousands.format(n);
 }
 
+/** countIfKnown writes "–" for a number that is not known. */
+export function countIfKnown(n: number | undefined): string {
+  return n === undefined ? "–" : count(n);
+}
+
 /** bytes writes a size in binary units: 1536 → "1.5 KiB". */
 export function bytes(n: number): string {
   let value = n;

@@ -282,7 +282,7 @@ export interface paths {
         };
         /**
          * Show a job's rates and how the channels between its tasks fare
-         * @description The workers are asked when this is read. 503 says that none of the job's answers.
+         * @description The workers are asked for the channels when this is read; what those that do not answer would have told is missing, and they are named.
          */
         get: operations["getV1JobsJobMetrics"];
         put?: never;
@@ -961,10 +961,11 @@ export interface components {
             restart: components["schemas"]["RestartOptions"];
             /** @example nothing */
             restored_from: string;
-            rows_in: number;
-            rows_out: number;
+            /** @description of its newest attempt; absent: not known, as nobody tells (any more) */
+            rows_in?: number;
+            rows_out?: number;
             /** @description since the job began: see on_row_error */
-            rows_rejected: number;
+            rows_rejected?: number;
             sql: string;
             /** Format: date-time */
             started_at?: string;
@@ -981,10 +982,10 @@ export interface components {
             operators: components["schemas"]["PlanOperator"][];
             /** @description its subtasks */
             parallelism: number;
-            rows_in: number;
-            rows_in_per_second: number;
-            rows_out: number;
-            rows_out_per_second: number;
+            rows_in?: number;
+            rows_in_per_second?: number;
+            rows_out?: number;
+            rows_out_per_second?: number;
             state_bytes: number;
             /** Format: date-time */
             watermark?: string;
@@ -1028,16 +1029,19 @@ export interface components {
             job: string;
             name: string;
             /** @description read by sources since the attempt began */
-            rows_in: number;
-            rows_in_per_second: number;
+            rows_in?: number;
+            rows_in_per_second?: number;
             /** @description given to sinks and results */
-            rows_out: number;
-            rows_out_per_second: number;
+            rows_out?: number;
+            rows_out_per_second?: number;
             /** @description since the job began */
-            rows_rejected: number;
+            rows_rejected?: number;
             /** @enum {string} */
             status: "CREATED" | "SCHEDULING" | "RUNNING" | "RESTARTING" | "STOPPING" | "STOPPED" | "CANCELED" | "FINISHED" | "FAILED";
-            /** @description Workers that run tasks of the job and did not tell their figures within 2 s. */
+            /**
+             * @description Workers that run tasks of the job and did not tell of their channels within 2 s: those
+             *     are not all here, or by their other end alone. Rows are what the tasks told last.
+             */
             unanswered: string[];
         };
         JobPlan: {

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Background, type Edge, Handle, type Node, type NodeProps, Position, ReactFlow } from "@xyflow/react";
 import { useMemo, useState } from "react";
 import { get, type Job, type JobPlan, jobPath } from "../api/client";
-import { count, rate } from "../format";
+import { countIfKnown, rate } from "../format";
 import { Notice } from "../parts/notice";
 
 type Chain = JobPlan["chains"][number];
@@ -81,7 +81,7 @@ function Side({ chain }: { chain: Chain }) {
         </tbody>
       </table>
       <p className="answer">
-        {chain.parallelism} {chain.parallelism === 1 ? "subtask" : "subtasks"}, {count(chain.rows_in ?? 0)} rows in, {count(chain.rows_out ?? 0)} rows out
+        {chain.parallelism} {chain.parallelism === 1 ? "subtask" : "subtasks"}, {countIfKnown(chain.rows_in)} rows in, {countIfKnown(chain.rows_out)} rows out
       </p>
     </div>
   );

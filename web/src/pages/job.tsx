@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { lazy, useMemo } from "react";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 import { get, type Job, jobPath } from "../api/client";
-import { bytes, count, millis, rate } from "../format";
+import { bytes, count, countIfKnown, millis, rate } from "../format";
 import { useRates } from "../rates";
 import { rejected } from "../rejects";
 import { Later } from "../parts/later";
@@ -84,22 +84,22 @@ function Answer({ job, rows }: { job: Job; rows: number | undefined }) {
     <p className="answer">
       {job.status === "RUNNING" ? (
         <>
-          Running at <b>{rows === undefined ? "–" : rate(rows)}</b> rows/s, {count(job.rows_in)} rows in
+          Running at <b>{rows === undefined ? "–" : rate(rows)}</b> rows/s, {countIfKnown(job.rows_in)} rows in{" · "}
         </>
-      ) : (
+      ) : job.rows_in !== undefined && (
         <>
-          <b>{count(job.rows_in)}</b> rows in when last seen
+          <b>{count(job.rows_in)}</b> rows in when last seen{" · "}
         </>
       )}
-      {(job.rows_rejected ?? 0) > 0 && (
+      {job.rows_rejected !== undefined && job.rows_rejected > 0 && (
         <>
-          {" · "}
           <Link to="?tab=rejects">
             <b>{rejected(job.rows_rejected, count)}</b>
           </Link>
+          {" · "}
         </>
       )}
-      {" · "}attempt {job.attempt}
+      attempt {job.attempt}
       {job.restored_from && job.restored_from !== "nothing" ? ` from ${job.restored_from}` : ""}
       {" · "}
       {cp ? (

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useNavigate, useSearchParams } from "react-router";
 import { get, type Job } from "../api/client";
-import { bytes, count, millis, rate } from "../format";
+import { bytes, countIfKnown, millis, rate } from "../format";
 import { useRates } from "../rates";
 import { Notice } from "../parts/notice";
 import { Status } from "../parts/status";
@@ -26,8 +26,8 @@ export function JobsPage() {
   if (sort) {
     const sign = sort.down ? -1 : 1;
     shown.sort((a, b) => {
-      const x = a[sort.key] ?? 0;
-      const y = b[sort.key] ?? 0;
+      const x = a[sort.key] ?? -1;
+      const y = b[sort.key] ?? -1;
       return sign * (x < y ? -1 : x > y ? 1 : 0);
     });
   }
@@ -93,7 +93,7 @@ export function JobsPage() {
                     <Spark values={rates.get(j.id) ?? []} />
                     {j.status === "RUNNING" ? rate(rates.get(j.id)?.at(-1) ?? NaN) : "–"}
                   </td>
-                  <td className="num">{count(j.rows_in)}</td>
+                  <td className="num">{countIfKnown(j.rows_in)}</td>
                   <td>
                     {j.last_checkpoint ? (
                       <>
