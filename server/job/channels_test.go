@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir"
+	"weir/exec/deploy"
 )
 
 // TestMergeChannels: both ends of a channel are one, of the newest attempt; where one
