@@ -67,7 +67,12 @@
 //
 // # A new holder
 //
-// A server that dies keeps the lease until it expires (3 s). The next one takes every
+// A server that dies keeps the lease until it expires (3 s). One that cannot renew it, the
+// metastore being away, decides nothing from its end on, but keeps its drivers: nobody can
+// have taken the lease from a metastore that is away. Once it is back the lease's term
+// says what happened: the same one, nobody held it between, and the drivers go on; another
+// one, and they end. What they write meanwhile is fenced (J1), what they tell workers is of
+// an attempt that is over the moment that another server takes the job. The next holder takes every
 // unsettled job over by its row: a job that had an attempt gets a new one, from its
 // base, and the attempt it had is ended on the workers (by the new Deploy, and by Stop
 // for those that report an attempt that is over). Tasks run on until then. Counters of
@@ -98,7 +103,8 @@
 // # Failures
 //
 // The metastore away: a driver repeats what it has to write until it is written or
-// stale; tasks and checkpoints' uploads go on; no decision is made. A driver that meets
+// stale; tasks and checkpoints' uploads go on; no decision is made, also once the lease has
+// lapsed. A driver that meets
 // what it does not expect ends with an error, and the next look begins another from the
 // row. What was given up and could not be deleted is tried again (collect.go), with
 // growing pauses, by whoever holds the lease; the job's history says so once.

@@ -136,8 +136,8 @@ func (s *Service) returned(body []byte) ([]byte, error) {
 	return deploy.Encode(answer), nil
 }
 
-// decidesLocked reports whether we may say what runs and what is over: a server that
-// hung past the end of its lease still has the drivers of then. s.mu is held.
+// decidesLocked reports whether we may say what runs and what is over: a server whose lease
+// has lapsed, or that hung past its end, still has the drivers of then. s.mu is held.
 func (s *Service) decidesLocked() bool { return s.mu.loaded && s.now().Before(s.mu.until) }
 
 // report takes in what a worker says of a task.

@@ -21,6 +21,8 @@ type leases struct {
 	now  func() time.Time
 	held Lease
 	away bool
+	// holds are the contexts under which servers held it, one for each time.
+	holds []context.Context
 }
 
 func (l *leases) AcquireLease(_ context.Context, shard int, holder string, ttl time.Duration) (Lease, error) {
@@ -29,7 +31,7 @@ func (l *leases) AcquireLease(_ context.Context, shard int, holder string, ttl t
 	switch {
 	case l.away:
 		return Lease{}, context.DeadlineExceeded
-	case l.held.Holder == holder && l.now().Before(l.held.Expires):
+	case l.held.Holder == holder:
 		l.held.Expires = l.now().Add(ttl)
 	case !l.now().Before(l.held.Expires):
 		l.held = Lease{Shard: shard, Holder: holder, Term: l.held.Term + 1, Expires: l.now().Add(ttl)}
@@ -51,7 +53,15 @@ func (noCheckpoints) Collectable(context.Context, weir.JobID, int, time.Duration
 	return nil, "", nil
 }
 
-func (l *leases) Jobs(context.Context, weir.JobFilter) ([]weir.Job, error) { return nil, nil }
+// Jobs notes under which context of holding the lease it was read.
+func (l *leases) Jobs(ctx context.Context, _ weir.JobFilter) ([]weir.Job, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.holds) == 0 || l.holds[len(l.holds)-1] != ctx {
+		l.holds = append(l.holds, ctx)
+	}
+	return nil, nil
+}
 
 func (l *leases) cut(away bool) {
 	l.mu.Lock()
@@ -104,7 +114,7 @@ func serve(t *testing.T, store Store, opts Options) (s *Service, stop func()) {
 func (s *Service) holds() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.loaded
+	return s.decidesLocked()
 }
 
 // TestLead: an orderly end hands the lease over at once, a silent one after its time;
@@ -139,6 +149,53 @@ func TestLead(t *testing.T) {
 		}
 		stop2()
 		stop3()
+	})
+}
+
+// R05: a metastore that is away for longer than the lease lasts, and that nobody took the
+// lease at meanwhile, ends nothing: its holder decides nothing until it is back, and then
+// goes on with what it runs.
+func TestLeadThroughSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &leases{now: time.Now}
+		s, stop := serve(t, store, Options{})
+		time.Sleep(time.Second)
+		store.cut(true)
+		time.Sleep(time.Minute)
+		if s.holds() {
+			t.Error("a server that could not renew for the lease's time still decides")
+		}
+		store.cut(false)
+		time.Sleep(time.Second)
+		if !s.holds() {
+			t.Error("the metastore is back, and its lease was not taken again")
+		}
+		if n := len(store.holds); n != 1 || store.holds[0].Err() != nil {
+			t.Errorf("the jobs were begun %d times, want once and for all", n)
+		}
+		stop()
+	})
+}
+
+// Where somebody held the lease meanwhile, and be it for a moment, whatever ran is begun anew.
+func TestLeadTakenInSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &leases{now: time.Now}
+		s, stop := serve(t, store, Options{})
+		time.Sleep(time.Second)
+		store.cut(true)
+		time.Sleep(5 * time.Second)
+		store.mu.Lock()
+		store.held = Lease{Holder: "other", Term: store.held.Term + 1, Expires: time.Now()}
+		store.mu.Unlock()
+		store.cut(false)
+		time.Sleep(time.Second)
+		if n := len(store.holds); !s.holds() || n != 2 || store.holds[0].Err() == nil || store.holds[1].Err() != nil {
+			t.Errorf("holds %v, the jobs were begun %d times, want twice", s.holds(), n)
+		}
+		stop()
 	})
 }
 

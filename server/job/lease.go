@@ -4,21 +4,29 @@ import "time"
 
 // A leaseMachine keeps one server's lease on a shard: it says when to ask for it and
 // whether the server may decide. Times are the server's own; the lease is counted from
-// the moment it was asked for, so the holder stops before the database lets it go.
+// the moment it was asked for, so that it lapses here before the database lets it go.
+//
+// A lease that has lapsed is not lost yet: the database may be away, and then nobody else
+// can have taken it. What runs under it goes on until the database is heard. The term
+// tells what happened meanwhile: the same one, nobody held it between; another one,
+// somebody did. The fence of what is written, term and attempt, keeps that safe.
 type leaseMachine struct {
 	holder string
 	ttl    time.Duration
 
-	term  int64     // of the lease held; 0: none
-	until time.Time // the lease held ends
-	askAt time.Time // when to ask next
-	asked bool      // an answer is awaited
+	term   int64     // of the lease that was ours when the database was last heard; 0: none was
+	until  time.Time // the lease of that term ends
+	lapsed bool      // it has ended, and whose it is now is not known
+	askAt  time.Time // when to ask next
+	asked  bool      // an answer is awaited
 }
 
 // leaseDo says what the driver of a leaseMachine has to do. Lost comes before Gained.
 type leaseDo struct {
 	Ask    bool
-	Lost   bool
+	Lapsed bool  // nothing may be decided until it is Kept or Lost
+	Kept   bool  // after it had lapsed: nobody held it between
+	Lost   bool  // somebody else holds it, or has held it
 	Gained int64 // the term; 0: nothing was gained
 }
 
@@ -30,8 +38,8 @@ func newLeaseMachine(holder string, ttl time.Duration) *leaseMachine {
 // step looks at the clock.
 func (m *leaseMachine) step(now time.Time) leaseDo {
 	var do leaseDo
-	if m.term != 0 && !now.Before(m.until) {
-		m.term, do.Lost = 0, true
+	if m.term != 0 && !m.lapsed && !now.Before(m.until) {
+		m.lapsed, do.Lapsed = true, true
 	}
 	if !m.asked && !now.Before(m.askAt) {
 		m.asked, do.Ask = true, true
@@ -50,7 +58,7 @@ func (m *leaseMachine) answered(now, askedAt time.Time, lease *Lease) leaseDo {
 	}
 	held := lease.Holder == m.holder
 	if m.term != 0 && (!held || lease.Term != m.term) {
-		m.term, do.Lost = 0, true
+		m.term, m.lapsed, do.Lost = 0, false, true
 	}
 	if !held {
 		return do
@@ -61,15 +69,20 @@ func (m *leaseMachine) answered(now, askedAt time.Time, lease *Lease) leaseDo {
 	if m.term == 0 {
 		m.term, do.Gained = lease.Term, lease.Term
 	}
+	do.Kept, m.lapsed = m.lapsed, false
 	return do
 }
+
+// decides reports whether the lease is ours now, as far as we can know; until when is
+// in m.until.
+func (m *leaseMachine) decides() bool { return m.term != 0 && !m.lapsed }
 
 // next is when step is due; zero: not before the answer.
 func (m *leaseMachine) next() time.Time {
 	switch {
-	case m.term == 0 && m.asked:
+	case m.asked && !m.decides():
 		return time.Time{}
-	case m.asked, m.term != 0 && m.until.Before(m.askAt):
+	case m.decides() && (m.asked || m.until.Before(m.askAt)):
 		return m.until
 	}
 	return m.askAt

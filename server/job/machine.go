@@ -159,7 +159,7 @@ func (m *machine) start(now time.Time, ev evStart, out *actions) {
 	case m.job.Desired == weir.DesiredCanceled || m.halted():
 		m.phase = phaseBackoff // heed ends it
 	default:
-		m.status(weir.StatusRestarting, &weir.Failure{Reason: "server_lost", Message: "the server that ran it ended, or could not renew its lease in the metastore: its tasks begin anew from its base"}, out)
+		m.status(weir.StatusRestarting, &weir.Failure{Reason: "server_lost", Message: "the server that ran it ended, or lost its lease to another one: its tasks begin anew from its base"}, out)
 		m.next(now, now, out)
 	}
 }

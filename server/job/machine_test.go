@@ -291,8 +291,13 @@ func TestLease(t *testing.T) {
 				do = m.answered(now, epoch.Add(duration(t, asked)), lease)
 			}
 			var out []string
-			if do.Lost {
-				out = append(out, "lost")
+			for _, what := range []struct {
+				done bool
+				name string
+			}{{do.Lapsed, "lapsed"}, {do.Kept, "kept"}, {do.Lost, "lost"}} {
+				if what.done {
+					out = append(out, what.name)
+				}
 			}
 			if do.Gained != 0 {
 				out = append(out, fmt.Sprintf("gained term %d", do.Gained))
@@ -301,7 +306,10 @@ func TestLease(t *testing.T) {
 				out = append(out, "ask")
 			}
 			state := "not held"
-			if m.term != 0 {
+			switch {
+			case m.lapsed:
+				state = fmt.Sprintf("lapsed with term %d", m.term)
+			case m.term != 0:
 				state = fmt.Sprintf("held until %v", m.until.Sub(epoch))
 			}
 			again := "waits for the answer"

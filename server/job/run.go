@@ -112,8 +112,8 @@ type Service struct {
 		workers  *registry
 		since    time.Time // when Run began: workers are heard from then on
 		holder   string    // of the lease, as last heard; empty: nobody
-		loaded   bool      // we hold the lease and know every unsettled job
-		until    time.Time // our lease ends; zero: we have none
+		loaded   bool      // the lease is ours, or has lapsed, and we know every unsettled job
+		until    time.Time // our lease ends; zero: we have none, or it has lapsed
 		jobs     map[weir.JobID]*driver
 		reserved map[weir.JobID]map[weir.WorkerID]int
 		ended    map[weir.JobID]endedAttempt
@@ -169,7 +169,7 @@ type leaseAnswer struct {
 	lease   *Lease
 }
 
-// lead drives the lease machine: it asks for the lease, runs hold while it has it, and
+// lead drives the lease machine: it asks for the lease, runs hold until it is lost, and
 // lets it go at the end.
 func (s *Service) lead(ctx context.Context) error {
 	m := newLeaseMachine(s.id, s.opts.LeaseTTL)
@@ -180,8 +180,13 @@ func (s *Service) lead(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	apply := func(do leaseDo) {
-		if do.Lost {
-			s.deps.Logger.Warn("lease lost", "server", s.id)
+		switch {
+		case do.Lapsed:
+			s.deps.Logger.Warn("lease lapsed: nothing is decided until the metastore says whose it is; tasks run on", "server", s.id)
+		case do.Kept:
+			s.deps.Logger.Info("lease kept: nobody held it meanwhile", "server", s.id, "term", m.term)
+		case do.Lost:
+			s.deps.Logger.Warn("lease lost: another server holds it, or has held it", "server", s.id)
 			letGo()
 		}
 		if do.Gained != 0 {
@@ -224,7 +229,7 @@ func (s *Service) lead(ctx context.Context) error {
 func (s *Service) leased(m *leaseMachine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.until = m.until; m.term == 0 {
+	if s.mu.until = m.until; !m.decides() {
 		s.mu.until = time.Time{}
 	}
 }

@@ -46,6 +46,9 @@ type Cluster struct {
 	// LoseReply, if it says so, loses the reply to a command that was carried out.
 	LoseReply atomic.Pointer[func(kind string) bool]
 
+	// LoseLease, if it says so, fails what a server asks of its lease.
+	LoseLease atomic.Pointer[func(server string) bool]
+
 	// Panic, once, has the next source that is asked for rows panic.
 	Panic atomic.Bool
 
@@ -136,10 +139,25 @@ func (c *Cluster) Server(name string) *job.Service {
 	c.tb.Helper()
 	ctl := c.control(name)
 	s := job.New(job.Deps{
-		Store: c.Store, Checkpoints: c.Store, Blobs: c.Blobs, Control: ctl, Reports: ctl, Logger: c.log.With("server", name),
+		Store: leased{c.Store, name, &c.LoseLease}, Checkpoints: c.Store, Blobs: c.Blobs, Control: ctl, Reports: ctl, Logger: c.log.With("server", name),
 	}, job.Options{LeaseTTL: 2 * time.Second, Poll: 200 * time.Millisecond, CollectLinger: 100 * time.Millisecond, Now: c.Clock(name).Now})
 	c.run(name, ctl, s.Run)
 	return s
+}
+
+// A leased is the metastore as one server sees it.
+type leased struct {
+	*metastore.Store
+	server string
+	lose   *atomic.Pointer[func(server string) bool]
+}
+
+// AcquireLease fails when the test wants it to.
+func (l leased) AcquireLease(ctx context.Context, shard int, holder string, ttl time.Duration) (weir.Lease, error) {
+	if f := l.lose.Load(); f != nil && (*f)(l.server) {
+		return weir.Lease{}, context.DeadlineExceeded
+	}
+	return l.Store.AcquireLease(ctx, shard, holder, ttl)
 }
 
 // Worker adds a worker.
