@@ -43,6 +43,7 @@ type Coordinator struct {
 	lastID  weir.CheckpointID // newest id known to be given out (I1)
 	lost    int               // begins of unknown outcome since lastID
 	burnt   weir.CheckpointID // newest id that may have been given out and given up
+	missed  error             // why a periodic checkpoint could not begin that was due; nil: none
 	strays  []Record          // rows left pending by others, to be aborted
 	strayAt time.Time         // when strays are tried again; zero: answers are awaited
 	search  search

@@ -39,7 +39,7 @@ func ReasonDocs() []ReasonDoc {
 		},
 		{
 			ReasonStore, true,
-			"The metastore did not record the decision, and says so when it is asked again. Or nobody knows whether it recorded the beginning: such a row is given up, and does not count.",
+			"The metastore did not record the decision, and says so when it is asked again. Or it did not record that one began, for all that is known: once it is back, a row says which one was due and why it failed; that does not count.",
 			"See whether the metastore works; the message has its answer.",
 		},
 		{

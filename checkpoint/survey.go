@@ -124,8 +124,9 @@ func (c *Coordinator) lostRecord(now time.Time, id weir.CheckpointID) Record {
 	return c.strayRecord(now, id, StatusFailed, ReasonStore, "its begin could not be confirmed")
 }
 
-// burn gives up a row whose id had been given out before, for all that is known: the
-// collector may be about to delete what bears it. Who asked for it goes first in the queue.
+// burn gives up a row whose id had been given out before, for all that is known (the
+// collector may be about to delete what bears it), or one in the place of another. Who
+// asked for it goes first in the queue.
 func (c *Coordinator) burn(now time.Time, p *pending, id weir.CheckpointID) []Action {
 	acts := c.abortLost(now, id)
 	var back []request
@@ -135,7 +136,29 @@ func (c *Coordinator) burn(now time.Time, p *pending, id weir.CheckpointID) []Ac
 	c.queue, p.requests = append(back, c.queue...), nil
 	p.record.ID, c.lastID, p.burnt = id, id, true
 	c.pending = append(c.pending, p)
-	return append(acts, c.abort(now, p, StatusFailed, &weir.Failure{Reason: ReasonStore, Message: "its id may have been given out before"})...)
+	why := "its id may have been given out before"
+	if p.record.Periodic {
+		c.due = now
+	}
+	if p.record.Periodic && c.missed != nil {
+		why, c.missed = fmt.Sprintf("it could not begin when it was due: %v", c.missed), nil
+	}
+	return append(acts, c.abort(now, p, StatusFailed, &weir.Failure{Reason: ReasonStore, Message: why})...)
+}
+
+// miss notes that a periodic checkpoint could not begin when it was due: it is still due,
+// once the metastore is back. again: so it was the last time.
+func (c *Coordinator) miss(now time.Time, err error) (again bool) {
+	again = c.missed != nil
+	c.missed, c.due = err, now
+	return again
+}
+
+// burns reports whether a checkpoint that has got this id is to be given up: for the id's
+// sake, or in the place of one that was due while the metastore was away, so that the
+// history says what failed and why. Another one begins at once.
+func (c *Coordinator) burns(p *pending, id weir.CheckpointID) bool {
+	return id > c.lastID && (id <= c.burnt || p.record.Periodic && c.missed != nil)
 }
 
 // abortLost ends the rows that begins of unknown outcome may have left: the ids just
@@ -167,7 +190,7 @@ func (c *Coordinator) strayDone(now time.Time, e Aborted) []Action {
 		return nil
 	}
 	if e.Err == nil && e.ID > c.lastID { // a lost begin had inserted it
-		c.lost, c.lastID = max(0, c.lost-int(e.ID-c.lastID)), e.ID
+		c.lost, c.lastID, c.missed = max(0, c.lost-int(e.ID-c.lastID)), e.ID, nil
 	}
 	known := len(c.strays)
 	c.strays = slices.DeleteFunc(c.strays, func(r Record) bool { return r.ID == e.ID })

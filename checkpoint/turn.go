@@ -194,7 +194,7 @@ func (c *Coordinator) begun(now time.Time, e Begun) []Action {
 	if errors.Is(e.Err, weir.ErrStale) {
 		return c.giveUp()
 	}
-	if e.Err == nil && e.ID > c.lastID && e.ID <= c.burnt {
+	if e.Err == nil && c.burns(p, e.ID) {
 		return c.burn(now, p, e.ID)
 	}
 	var acts []Action
@@ -215,6 +215,9 @@ func (c *Coordinator) begun(now time.Time, e Begun) []Action {
 		}
 		c.holdUntil = now.Add(backoff)
 		c.lostBegin(now)
+		if p.record.Periodic && c.miss(now, e.Err) {
+			return acts // told once
+		}
 		return append(acts, Tell{Kind: "checkpoint", Message: fmt.Sprintf("a %s could not begin: %v", p.record.Type, e.Err)})
 	}
 	if e.ID <= c.lastID {

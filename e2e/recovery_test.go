@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -173,15 +174,16 @@ func TestZombieOfAWorker(t *testing.T) {
 	o.finish()
 }
 
-// R05: the metastore says nothing for a minute, with its connections open. Each call ends
-// with a problem, in time; the server is alive; the tasks run on; and with the metastore's
-// return checkpoints work again, without a restart of any process. Since the lease ran
-// out meanwhile, and another server might have taken the job, that is in a new attempt.
+// R05: the metastore says nothing for longer than the lease lasts, with its connections
+// open. Each call ends with a problem, in time; the server is alive; and rows are read
+// on. With the metastore's return the server keeps its jobs, since nobody else can have taken
+// them: the attempt is the one it was, what could not be taken meanwhile has failed with a
+// reason, and the next checkpoints complete, without a restart of any process.
 func TestMetastoreSaysNothing(t *testing.T) {
 	t.Parallel()
-	lasts, work := 11*time.Second, 3*time.Second
+	lasts := 11 * time.Second
 	if long() {
-		lasts, work = 60*time.Second, 20*time.Second
+		lasts = 60 * time.Second
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -193,10 +195,10 @@ func TestMetastoreSaysNothing(t *testing.T) {
 	o := startOutageWith(t, nil, setting{"postgres", "folder"}, func(d *doomed) {
 		database, _, _ := strings.Cut(strings.TrimPrefix(d.metastore, "postgres://postgres@/"), "?")
 		d.metastore = "postgres://postgres@" + strings.TrimPrefix(proxy.URL(), "nats://") + "/" + database + "?sslmode=disable"
-	}, work)
-	running := o.a.tasksOf("w1")
+	}, lasts+6*time.Second)
+	attempt, running := o.job().Attempt, o.a.tasksOf("w1")
 	proxy.Stall()
-	began := time.Now()
+	began, atFirst := time.Now(), o.written()
 	var calls sync.WaitGroup
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/v1/jobs", ""},
@@ -220,9 +222,52 @@ func TestMetastoreSaysNothing(t *testing.T) {
 		pass(500 * time.Millisecond)
 	}
 	calls.Wait()
+	if n := o.written(); n <= atFirst {
+		t.Errorf("%d bytes were written when the metastore had just gone, %d at the end of its silence: no row came", atFirst, n)
+	}
 	proxy.Heal()
 	t.Logf("a checkpoint %d ms after, in attempt %d", o.awaitFlow().Milliseconds(), o.job().Attempt)
+	o.same(attempt, "the metastore was away")
+	o.failedFor("metastore")
 	o.finish()
+	o.same(attempt, "the metastore was away")
+}
+
+// written is how much lies in the folder of copies, published or not.
+func (o *outage) written() (sum int64) {
+	o.t.Helper()
+	files, err := os.ReadDir(filepath.Join(o.dir, outageJob+"-copy"))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for _, f := range files {
+		if info, err := f.Info(); err == nil { // else it has its other name by now
+			sum += info.Size()
+		}
+	}
+	return sum
+}
+
+// failedFor fails the test unless some checkpoint has failed for that reason.
+func (o *outage) failedFor(reason string) {
+	o.t.Helper()
+	var h struct {
+		Checkpoints []struct {
+			ID      int64  `json:"id"`
+			Status  string `json:"status"`
+			Failure *struct{ Reason, Message string }
+		} `json:"checkpoints"`
+	}
+	o.a.must(http.StatusOK, "GET", "/v1/jobs/"+outageJob+"/checkpoints?limit=500", nil, &h)
+	for _, cp := range h.Checkpoints {
+		if cp.Failure != nil {
+			o.t.Logf("checkpoint %d %s: %s: %s", cp.ID, cp.Status, cp.Failure.Reason, cp.Failure.Message)
+			if cp.Status == "failed" && cp.Failure.Reason == reason {
+				return
+			}
+		}
+	}
+	o.t.Errorf("none of %d checkpoints has failed for the reason %s", len(h.Checkpoints), reason)
 }
 
 // refused makes a call that cannot be answered now: within 15 s it is, with 503 and a
