@@ -87,7 +87,10 @@ func (a *ask) once(ctx context.Context) (*nats.Msg, error) {
 // they could not have it.
 func (a *ask) pack(ctx context.Context) ([]byte, error) {
 	a.message.WaitMS = int64(max(a.remaining(ctx), 0) / time.Millisecond)
-	most := a.control.link.nc.MaxPayload()
+	most, ok := a.control.link.room()
+	if !ok { // since once has looked
+		return nil, nats.ErrReconnectBufExceeded
+	}
 	if a.message.Object == nil {
 		a.message.Body = a.body
 		data, err := encodeMessage(a.message)

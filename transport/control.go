@@ -47,6 +47,10 @@ func (c *Control) Close() { c.link.nc.Close() }
 // Connected reports whether the connection is up.
 func (c *Control) Connected() bool { return c.link.up() }
 
+// Ready says why commands and reports wait: there is no connection, or the NATS server takes
+// too little to be of use; nil: they need not.
+func (c *Control) Ready() error { return c.link.ready() }
+
 // StableSince is when the connection came up, or the set of NATS servers last
 // changed; zero while it is down. Whoever judges the silence of others asks it first.
 func (c *Control) StableSince() time.Time { return c.link.stableSince() }
@@ -112,6 +116,9 @@ func (c *Control) Publish(ctx context.Context, kind string, body []byte) ([]byte
 func (c *Control) Ping(ctx context.Context, worker weir.WorkerID) (string, error) {
 	if err := checkToken("worker", string(worker)); err != nil {
 		return "", err
+	}
+	if err := c.Ready(); err != nil {
+		return "", fmt.Errorf("ping worker %s: %w: %w", worker, weir.ErrConflict, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()

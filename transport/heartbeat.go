@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -38,8 +39,12 @@ func (c *Control) Heartbeat(ctx context.Context, body []byte) error {
 	if subject := c.link.deaf(); subject != "" {
 		return fmt.Errorf("heartbeat: NATS forbids this user to subscribe to %s, so that it would hear no command or answer: allow it in its permissions (docs/nats.md)", subject)
 	}
+	most, ok := c.link.room()
+	if !ok {
+		return fmt.Errorf("heartbeat: %w", cmp.Or(c.Ready(), nats.ErrReconnectBufExceeded))
+	}
 	messages := [][]byte{data}
-	if most := c.link.nc.MaxPayload(); int64(len(data)) > most {
+	if int64(len(data)) > most {
 		if messages, err = c.cut(body, int(most)); err != nil {
 			return err
 		}

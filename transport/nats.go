@@ -45,11 +45,16 @@ const (
 	pingControl = time.Second
 )
 
-// leastPayload is the least payload of a frame with which a network is of use.
-const leastPayload = 4 << 10
+// leastPayload is the least payload of a frame with which a network is of use, and
+// leastMessage the least max_payload of a NATS server. One that takes less is as good as
+// none: it is left again.
+const (
+	leastPayload = 4 << 10
+	leastMessage = leastPayload + headerLen
+)
 
-// unwelcomeWait is the time between tries that the server refuses: what is wrong has to
-// be mended there, or in a file here.
+// unwelcomeWait is the time between tries that the server refuses, or that lead to one which
+// takes too little: what is wrong has to be mended there, or in a file here.
 const unwelcomeWait = time.Second
 
 // writeTimeout is how long a full socket may take nothing. nats.go holds its lock
@@ -101,18 +106,24 @@ type link struct {
 	say     *complaints
 	// shunned says that the last try was refused for want of credentials.
 	shunned atomic.Bool
+	// reconnects is how often the connection had come back when it was last looked at.
+	reconnects atomic.Uint64
+	log        *slog.Logger
 
 	mu struct {
 		sync.Mutex
 		denied map[string]bool // subjects that this connection may not publish to
 		deaf   string          // one that it may not subscribe to; empty: none
+		away   bool            // the log says that the connection was lost, and not that it is back
+		told   bool            // and also that it is tried again
+		small  int             // servers in a row that take too little
 	}
 }
 
 // connect makes a connection; the first one has to succeed.
 func connect(ctx context.Context, opts Options, names subjects, role string) (*link, error) {
 	log := opts.Log.With("conn", role)
-	l := &link{alertC: make(chan struct{}, 1), say: newComplaints(log), several: strings.Contains(opts.URL, ",")}
+	l := &link{alertC: make(chan struct{}, 1), say: newComplaints(log, opts.Security), several: strings.Contains(opts.URL, ","), log: log}
 	l.mu.denied = map[string]bool{}
 	l.settle()
 	if opts.Worker != "" {
@@ -120,31 +131,36 @@ func connect(ctx context.Context, opts Options, names subjects, role string) (*l
 			return nil, err
 		}
 	}
-	if len(opts.Security.ways()) > 0 && redacted(opts.URL) != opts.URL {
-		return nil, fmt.Errorf("%w: NATS at %s: the URL says who connects, and so does %s: choose one",
-			weir.ErrInvalid, redacted(opts.URL), opts.Security.ways()[0])
+	if err := checkSchemes(opts); err != nil {
+		return nil, err
 	}
-	secured, err := opts.Security.options(log)
+	from := opts.Security.Names.in("URL")
+	if len(opts.Security.ways()) > 0 && redacted(opts.URL) != opts.URL {
+		return nil, fmt.Errorf("%w: NATS at %s: the URL%s says who connects, and so does %s: choose one",
+			weir.ErrInvalid, redacted(opts.URL), from, opts.Security.ways()[0])
+	}
+	secured, err := opts.Security.options(l.say)
 	if err != nil {
 		return nil, err
 	}
-	opts.Security.exposed(log)
-	all := append(l.options(opts.Name+" "+role, log), nats.PingInterval(pingEvery(role)), nats.CustomInboxPrefix(names.inbox(opts.Worker)))
+	if role == roleControl { // once for a process
+		opts.Security.exposed(log)
+	}
+	all := append(l.options(opts.Name+" "+role), nats.PingInterval(pingEvery(role)), nats.CustomInboxPrefix(names.inbox(opts.Worker)))
 	nc, err := nats.Connect(opts.URL, append(all, secured...)...)
 	var malformed *url.Error // it repeats the URL, with its password
 	if errors.As(err, &malformed) {
-		return nil, fmt.Errorf("connect to NATS at %s: this is no URL: want nats://HOST:PORT, several with commas", redacted(opts.URL))
+		return nil, fmt.Errorf("connect to NATS at %s%s: this is no URL: want nats://HOST:PORT, several with commas", redacted(opts.URL), from)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("connect to NATS at %s: %w; %s", redacted(opts.URL), err, advice(err))
+		return nil, fmt.Errorf("connect to NATS at %s%s: %w; %s", redacted(opts.URL), from, err, l.say.advice(err))
 	}
 	l.nc = nc
 	l.most.Store(nc.MaxPayload())
 	l.takes.Store(nc.MaxPayload())
-	if most := l.most.Load(); most < leastPayload+headerLen {
+	if most := l.most.Load(); most < leastMessage {
 		nc.Close()
-		return nil, fmt.Errorf("%w: the max_payload of the NATS server at %s is %d bytes, and weir needs at least %d (4 KiB and a header): raise it, on all servers alike; 1 MiB is what NATS has by itself",
-			weir.ErrInvalid, redacted(opts.URL), most, leastPayload+headerLen)
+		return nil, fmt.Errorf("%w: %w", weir.ErrInvalid, errSmall(redacted(opts.URL), most))
 	}
 	if err := ctx.Err(); err != nil {
 		nc.Close()
@@ -153,7 +169,7 @@ func connect(ctx context.Context, opts Options, names subjects, role string) (*l
 	return l, nil
 }
 
-func (l *link) options(name string, log *slog.Logger) []nats.Option {
+func (l *link) options(name string) []nats.Option {
 	return []nats.Option{
 		nats.Name(name),
 		nats.Timeout(connectTimeout),
@@ -168,24 +184,11 @@ func (l *link) options(name string, log *slog.Logger) []nats.Option {
 		}),
 		nats.MaxPingsOutstanding(2),
 		nats.FlusherTimeout(writeTimeout),
-		nats.DisconnectErrHandler(func(c *nats.Conn, err error) {
-			l.flip()
-			if !c.IsClosed() { // not by ourselves
-				log.Warn("nats connection lost", "err", err)
-			}
-		}),
-		nats.ReconnectHandler(func(c *nats.Conn) {
-			l.takes.Store(c.MaxPayload())
-			l.welcome()
-			l.flip()
-			log.Info("nats connection is back", "address", c.ConnectedAddr())
-			if now := c.MaxPayload(); now < l.most.Load() && l.say.due("max_payload", time.Now()) {
-				log.Warn("the max_payload of nats is lower than it was: larger frames of running jobs cannot be sent until it is raised again; give all nats servers the same", "address", c.ConnectedAddr(), "max_payload", now, "was", l.most.Load())
-			}
-		}),
-		nats.ReconnectErrHandler(func(c *nats.Conn, err error) { l.trouble(log, c, nil, err) }),
+		nats.DisconnectErrHandler(l.lost),
+		nats.ReconnectHandler(l.back),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { l.refused(err) }),
 		nats.DiscoveredServersHandler(func(*nats.Conn) { l.settle() }),
-		nats.ErrorHandler(func(c *nats.Conn, sub *nats.Subscription, err error) { l.trouble(log, c, sub, err) }),
+		nats.ErrorHandler(func(c *nats.Conn, sub *nats.Subscription, err error) { l.trouble(c, sub, err) }),
 	}
 }
 
@@ -196,22 +199,102 @@ func pingEvery(role string) time.Duration {
 	return pingData
 }
 
+// lost notes that the connection is gone; the log has one line for each outage. What the
+// server had forbidden is forgotten: the next connection is told anew, maybe before back.
+func (l *link) lost(nc *nats.Conn, err error) {
+	l.mu.Lock()
+	clear(l.mu.denied)
+	l.mu.deaf = ""
+	say := !l.mu.away && !nc.IsClosed() // not by ourselves
+	l.mu.away = true
+	l.mu.Unlock()
+	l.flip()
+	if say {
+		l.log.Warn("nats connection lost", "err", err)
+	}
+}
+
+// back notes that there is a connection again. One to a server that takes too little is
+// left soon, for another server, or to look whether its max_payload was raised: only a new
+// connection is told.
+func (l *link) back(nc *nats.Conn) {
+	l.shunned.Store(false)
+	most := nc.MaxPayload()
+	if most < leastMessage {
+		l.leave(nc, most)
+		return
+	}
+	l.takes.Store(most)
+	l.mu.Lock()
+	l.mu.away, l.mu.told, l.mu.small = false, false, 0
+	l.mu.Unlock()
+	l.flip()
+	l.log.Info("nats connection is back", "address", nc.ConnectedAddr())
+	if most < l.most.Load() && l.say.due("max_payload", time.Now()) {
+		l.log.Warn("the max_payload of nats is lower than it was: larger frames of running jobs cannot be sent until it is raised again; give all nats servers the same", "address", nc.ConnectedAddr(), "max_payload", most, "was", l.most.Load())
+	}
+}
+
+// leave gives up a connection that is of no use: at once where other servers have not
+// been tried, else after a while.
+func (l *link) leave(nc *nats.Conn, most int64) {
+	if l.say.due("small", time.Now()) {
+		l.log.Error("nats is of no use; it is tried again", "err", errSmall(nc.ConnectedAddr(), most))
+	}
+	l.mu.Lock()
+	l.mu.small++
+	wait := unwelcomeWait
+	if l.mu.small%max(len(nc.Servers()), 1) != 0 {
+		wait = reconnectWait
+	}
+	l.mu.Unlock()
+	time.AfterFunc(wait, func() {
+		switch {
+		case !nc.IsConnected(): // lost meanwhile, and tried again for that
+		case nc.MaxPayload() < leastMessage:
+			_ = nc.ForceReconnect() // closed: then nobody wants it
+		default:
+			l.back(nc)
+		}
+	})
+}
+
+// errSmall says that a NATS server takes too little.
+func errSmall(where string, most int64) error {
+	return fmt.Errorf("the max_payload of the NATS server at %s is %d bytes, and weir needs at least %d (4 KiB and a header): raise it, on all servers alike; 1 MiB is what NATS has by itself",
+		where, most, leastMessage)
+}
+
+// refused takes why a try to connect again failed. However many servers there are, the log
+// has one line for an outage, and one every now and then.
+func (l *link) refused(err error) {
+	if unwelcome(err) {
+		l.shunned.Store(true)
+		l.say.refused(err)
+		return
+	}
+	l.shunned.Store(false)
+	l.mu.Lock()
+	first := !l.mu.told
+	l.mu.told = true
+	l.mu.Unlock()
+	if l.say.due("unreachable", time.Now()) || first {
+		l.log.Warn("nats cannot be reached; it is tried again", "err", err, "advice", l.say.advice(err))
+	}
+}
+
 // trouble takes what nats.go reports of a connection.
-func (l *link) trouble(log *slog.Logger, nc *nats.Conn, sub *nats.Subscription, err error) {
+func (l *link) trouble(nc *nats.Conn, sub *nats.Subscription, err error) {
 	switch {
 	case errors.Is(err, nats.ErrPermissionViolation):
 		l.deny(violation(err))
 		l.say.denied(err)
 	case unwelcome(err):
-		l.shunned.Store(true)
 		l.say.refused(err)
 	case !nc.IsConnected():
-		l.shunned.Store(false)
-		if l.say.due(err.Error(), time.Now()) {
-			log.Warn("nats cannot be reached; it is tried again", "err", err, "advice", advice(err))
-		}
+		l.refused(err)
 	default:
-		log.Warn("nats error", "err", err, "subject", subjectOf(sub))
+		l.log.Warn("nats error", "err", err, "subject", subjectOf(sub))
 	}
 }
 
@@ -236,15 +319,6 @@ func (l *link) deaf() string {
 	return l.mu.deaf
 }
 
-// welcome forgets what the connection before was refused.
-func (l *link) welcome() {
-	l.shunned.Store(false)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	clear(l.mu.denied)
-	l.mu.deaf = ""
-}
-
 // forbidden reports whether NATS has refused a message on subject.
 func (l *link) forbidden(subject string) bool {
 	l.mu.Lock()
@@ -266,44 +340,6 @@ func (l *link) flip() {
 	wake(l.alertC)
 }
 
-// redacted leaves out of a list of URLs who the user is: a password, or a token. It
-// need not parse, and a password may hold a comma.
-func redacted(urls string) string {
-	all := strings.Split(urls, ",")
-	last := len(all) // the part that names the user's host
-	for i := len(all) - 1; i >= 0; i-- {
-		one := all[i]
-		if at := strings.LastIndex(one, "@"); at >= 0 {
-			last = i
-			all[i] = scheme(one[:at]) + one[at+1:]
-		} else if last < len(all) && !plainHost(one) { // the beginning of a user with a comma
-			all[i] = scheme(one) + all[last][strings.Index(all[last], "://")+3:]
-			all = append(all[:i+1], all[last+1:]...)
-			last = len(all)
-		}
-	}
-	return strings.Join(all, ",")
-}
-
-// scheme is that of a URL, or of the beginning of one.
-func scheme(one string) string {
-	name, _, ok := strings.Cut(one, "://")
-	if !ok {
-		name = "nats"
-	}
-	return strings.TrimSpace(name) + "://"
-}
-
-// plainHost reports whether a URL names a port, or nothing that may be a secret.
-func plainHost(one string) bool {
-	_, address, ok := strings.Cut(one, "://")
-	if !ok {
-		address = one
-	}
-	_, port, ok := strings.Cut(address, ":")
-	return !ok || strings.Trim(port, "0123456789") == ""
-}
-
 func subjectOf(sub *nats.Subscription) string {
 	if sub == nil {
 		return ""
@@ -317,8 +353,30 @@ func (l *link) maxPayload() int { return l.maxMessage() - headerLen }
 // maxMessage is the largest message that the server takes which the connection leads to.
 func (l *link) maxMessage() int { return int(l.takes.Load()) }
 
-// up reports whether the connection is there now.
-func (l *link) up() bool { return l.nc.IsConnected() }
+// room is the largest message that the server takes now; ok is false where there is no
+// connection, or one that is of no use.
+func (l *link) room() (most int64, ok bool) {
+	most = l.nc.MaxPayload()
+	return most, most >= leastMessage && l.nc.IsConnected()
+}
+
+// up reports whether the connection is there now, and of use.
+func (l *link) up() bool {
+	_, ok := l.room()
+	return ok
+}
+
+// ready is why the connection is not up; nil: it is.
+func (l *link) ready() error {
+	most, ok := l.room()
+	switch {
+	case ok:
+		return nil
+	case l.nc.IsConnected():
+		return errSmall(l.nc.ConnectedAddr(), most)
+	}
+	return errors.New("not connected to NATS")
+}
 
 // publish sends or loses data; it never keeps it.
 func (l *link) publish(subject string, data []byte) error {
@@ -338,6 +396,11 @@ func (l *link) absentFor() time.Duration {
 func (l *link) stableSince() time.Time {
 	if !l.up() {
 		return time.Time{}
+	}
+	// The callback that says so may be late.
+	if n := l.nc.Stats().Reconnects; l.reconnects.Load() != n {
+		l.settle()
+		l.reconnects.Store(n)
 	}
 	known := l.nc.Servers()
 	slices.Sort(known)

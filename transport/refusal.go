@@ -13,34 +13,39 @@ import (
 )
 
 // advice says what is wrong with a connection that was not made, and what to do.
-func advice(err error) string {
+func (c *complaints) advice(err error) string {
+	in := c.who.Names.in
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	var name x509.HostnameError
 	text := err.Error()
 	switch {
 	case errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAccountAuthExpired):
-		return "the credentials have expired: give new ones"
+		return "the credentials" + in("CredsFile") + " have expired: give new ones"
 	case errors.Is(err, nats.ErrAuthRevoked):
-		return "the credentials were revoked: give new ones"
+		return "the credentials" + in("CredsFile") + " were revoked: give new ones"
 	case errors.Is(err, nats.ErrAuthorization):
-		return "the server does not take these credentials, or wants some: check user, password, token, nkey or creds against its configuration"
+		fields := c.who.set("User", "Password", "PasswordFile", "Token", "TokenFile", "NKeyFile", "CredsFile")
+		if len(fields) == 0 {
+			fields = []string{"URL", "User", "PasswordFile", "TokenFile", "NKeyFile", "CredsFile"}
+		}
+		return "the server does not take these credentials, or wants some: check user, password, token, nkey or creds" + in(fields...) + " against its configuration"
 	case errors.Is(err, nats.ErrNkeysNotSupported):
-		return "the server has no user with an nkey or a JWT: use another way, or configure it"
+		return "the server has no user with an nkey or a JWT" + in(c.who.set("NKeyFile", "CredsFile")...) + ": use another way, or configure it"
 	case errors.Is(err, nats.ErrSecureConnWanted):
-		return "TLS is asked for (a CA, a certificate or tls://), and the server offers none: configure it there, or leave it out here"
+		return "TLS is asked for (a CA, a certificate or tls://), and the server offers none: configure it there, or leave it out here" + in("CAFile", "CertFile", "URL")
 	case errors.Is(err, nats.ErrSecureConnRequired):
-		return "the server wants TLS: give the CA file of its certificate"
+		return "the server wants TLS: give the CA file of its certificate" + in("CAFile")
 	case errors.As(err, &unknown):
-		return "the server's certificate is signed by nobody who is trusted here: give the CA file it was signed with"
+		return "the server's certificate is signed by nobody who is trusted here: give the CA file it was signed with" + in("CAFile")
 	case errors.As(err, &name):
-		return "the server's certificate is for another name: connect by a name that it holds, or issue one for this address"
+		return "the server's certificate is for another name: connect by a name that it holds, or issue one for this address" + in("URL")
 	case errors.As(err, &invalid):
 		return "the server's certificate is not valid (expired, or not for a server): renew it"
 	case strings.Contains(text, "certificate required"), strings.Contains(text, "tls: bad certificate"), strings.Contains(text, "unknown certificate authority"), strings.Contains(text, "tls: unknown certificate"), strings.Contains(text, "closed by remote after TLS handshake"):
-		return "the server verifies clients and does not take this one's certificate: give a certificate and key that are signed by the CA it trusts"
+		return "the server verifies clients and does not take this one's certificate: give a certificate and key that are signed by the CA it trusts" + in("CertFile", "KeyFile")
 	}
-	return "is it running, and is the URL right?"
+	return "is it running, and is the URL right?" + in("URL")
 }
 
 // unwelcome reports an error that no try soon will mend by itself.
@@ -58,6 +63,7 @@ const complaintsKept = 256
 // that is refused tries several times a second.
 type complaints struct {
 	log *slog.Logger
+	who Security // who connects
 
 	mu struct {
 		sync.Mutex
@@ -65,8 +71,8 @@ type complaints struct {
 	}
 }
 
-func newComplaints(log *slog.Logger) *complaints {
-	c := &complaints{log: log}
+func newComplaints(log *slog.Logger, who Security) *complaints {
+	c := &complaints{log: log, who: who}
 	c.mu.said = map[string]time.Time{}
 	return c
 }
@@ -100,7 +106,7 @@ func (c *complaints) due(text string, now time.Time) bool {
 // refused logs that NATS took no connection.
 func (c *complaints) refused(err error) {
 	if c.due(err.Error(), time.Now()) {
-		c.log.Error("nats refuses the connection; it is tried again", "err", err, "advice", advice(err))
+		c.log.Error("nats refuses the connection; it is tried again", "err", err, "advice", c.advice(err))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,8 @@ type Security struct {
 	TokenFile    string
 	NKeyFile     string // holds the seed of a user
 	CredsFile    string // JWT and seed of a user, as nsc writes them
+
+	Names Names // of these fields, and of Options.URL, for errors
 }
 
 // validate reports everything that contradicts itself or cannot be read.
@@ -50,21 +53,22 @@ func (s Security) validate() error {
 
 func (s Security) contradictions() []error {
 	var errs []error
+	in := s.Names.in
 	if (s.CertFile == "") != (s.KeyFile == "") {
-		errs = append(errs, errors.New("a client certificate and its key go together: give both files, or none"))
+		errs = append(errs, fmt.Errorf("a client certificate and its key go together%s: give both files, or none", in("CertFile", "KeyFile")))
 	}
 	if s.Password != "" && s.PasswordFile != "" {
-		errs = append(errs, errors.New("a password and a password file are given: choose one"))
+		errs = append(errs, fmt.Errorf("a password and a password file are given%s: choose one", in("Password", "PasswordFile")))
 	}
 	if s.Token != "" && s.TokenFile != "" {
-		errs = append(errs, errors.New("a token and a token file are given: choose one"))
+		errs = append(errs, fmt.Errorf("a token and a token file are given%s: choose one", in("Token", "TokenFile")))
 	}
 	password := s.Password != "" || s.PasswordFile != ""
 	if s.User != "" && !password {
-		errs = append(errs, fmt.Errorf("user %q has no password: give a password file", s.User))
+		errs = append(errs, fmt.Errorf("user %q%s has no password: give a password file%s", s.User, in("User"), in("PasswordFile")))
 	}
 	if s.User == "" && password {
-		errs = append(errs, errors.New("a password is given, but no user"))
+		errs = append(errs, fmt.Errorf("a password is given%s, but no user%s", in(s.set("Password", "PasswordFile")...), in("User")))
 	}
 	if ways := s.ways(); len(ways) > 1 {
 		errs = append(errs, fmt.Errorf("%s are given: one way of saying who connects is enough, choose one", strings.Join(ways, " and ")))
@@ -72,20 +76,29 @@ func (s Security) contradictions() []error {
 	return errs
 }
 
+// set leaves out the fields that are empty.
+func (s Security) set(fields ...string) []string {
+	values := map[string]string{
+		"User": s.User, "Password": s.Password, "PasswordFile": s.PasswordFile, "Token": s.Token, "TokenFile": s.TokenFile,
+		"NKeyFile": s.NKeyFile, "CredsFile": s.CredsFile,
+	}
+	return slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return values[f] == "" })
+}
+
 // ways names the ways in which s says who connects.
 func (s Security) ways() []string {
 	var ways []string
 	for _, w := range []struct {
-		name  string
-		given bool
+		name   string
+		fields []string
 	}{
-		{"a user and password", s.User != "" || s.Password != "" || s.PasswordFile != ""},
-		{"a token", s.Token != "" || s.TokenFile != ""},
-		{"an nkey file", s.NKeyFile != ""},
-		{"a creds file", s.CredsFile != ""},
+		{"a user and password", []string{"User", "Password", "PasswordFile"}},
+		{"a token", []string{"Token", "TokenFile"}},
+		{"an nkey file", []string{"NKeyFile"}},
+		{"a creds file", []string{"CredsFile"}},
 	} {
-		if w.given {
-			ways = append(ways, w.name)
+		if given := s.set(w.fields...); len(given) > 0 {
+			ways = append(ways, w.name+s.Names.in(given...))
 		}
 	}
 	return ways
@@ -94,30 +107,29 @@ func (s Security) ways() []string {
 // unreadable tries every file, as a connection does later.
 func (s Security) unreadable() []error {
 	var errs []error
-	for _, err := range []error{
-		ifGiven(s.CAFile, func() error { _, err := authorities(s.CAFile); return err }),
-		ifGiven(s.PasswordFile, func() error { _, err := secret("password", s.PasswordFile); return err }),
-		ifGiven(s.TokenFile, func() error { _, err := secret("token", s.TokenFile); return err }),
-		ifGiven(s.NKeyFile, func() error { _, err := nkeyOption(s.NKeyFile); return err }),
-		ifGiven(s.CredsFile, func() error { return checkCreds(s.CredsFile, time.Now()) }),
+	for _, f := range []struct {
+		field, path string
+		check       func() error
+	}{
+		{"CAFile", s.CAFile, func() error { _, err := authorities(s.CAFile); return err }},
+		{"PasswordFile", s.PasswordFile, func() error { _, err := secret("password", s.PasswordFile); return err }},
+		{"TokenFile", s.TokenFile, func() error { _, err := secret("token", s.TokenFile); return err }},
+		{"NKeyFile", s.NKeyFile, func() error { _, err := nkeyOption(s.NKeyFile); return err }},
+		{"CredsFile", s.CredsFile, func() error { return checkCreds(s.CredsFile, time.Now()) }},
 	} {
-		if err != nil {
-			errs = append(errs, err)
+		if f.path == "" {
+			continue
+		}
+		if err := f.check(); err != nil {
+			errs = append(errs, s.Names.about(err, f.field))
 		}
 	}
 	if s.CertFile != "" && s.KeyFile != "" {
 		if _, err := clientCertificate(s.CertFile, s.KeyFile, time.Now()); err != nil {
-			errs = append(errs, err)
+			errs = append(errs, s.Names.about(err, "CertFile", "KeyFile"))
 		}
 	}
 	return errs
-}
-
-func ifGiven(path string, check func() error) error {
-	if path == "" {
-		return nil
-	}
-	return check()
 }
 
 // exposed warns of secrets that every user of this machine may read.
@@ -130,7 +142,7 @@ func (s Security) exposed(log *slog.Logger) {
 }
 
 // options give a connection its security.
-func (s Security) options(log *slog.Logger) ([]nats.Option, error) {
+func (s Security) options(say *complaints) ([]nats.Option, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -140,10 +152,10 @@ func (s Security) options(log *slog.Logger) ([]nats.Option, error) {
 	}
 	switch {
 	case s.User != "":
-		password := reread(log, "password", s.PasswordFile, s.Password)
+		password := reread(say, "password", s.PasswordFile, s.Password)
 		opts = append(opts, nats.UserInfoHandler(func() (string, string) { return s.User, password() }))
 	case s.Token != "" || s.TokenFile != "":
-		opts = append(opts, nats.TokenHandler(reread(log, "token", s.TokenFile, s.Token)))
+		opts = append(opts, nats.TokenHandler(reread(say, "token", s.TokenFile, s.Token)))
 	case s.NKeyFile != "":
 		opt, err := nkeyOption(s.NKeyFile)
 		if err != nil {
@@ -170,7 +182,7 @@ func (s Security) tls() nats.Option {
 
 // reread returns a function that reads a secret for each connection. Where the file
 // cannot be read in the middle of a rotation, the last value serves.
-func reread(log *slog.Logger, what, path, value string) func() string {
+func reread(say *complaints, what, path, value string) func() string {
 	var mu sync.Mutex
 	return func() string {
 		mu.Lock()
@@ -178,7 +190,9 @@ func reread(log *slog.Logger, what, path, value string) func() string {
 		if path != "" {
 			now, err := secret(what, path)
 			if err != nil {
-				log.Warn("nats: the last value read is used once more", "err", err)
+				if say.due(err.Error(), time.Now()) {
+					say.log.Warn("nats: the last value read is used once more", "err", err)
+				}
 				return value
 			}
 			value = now

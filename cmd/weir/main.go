@@ -120,9 +120,22 @@ func flagsFromEnvironment(cmd *cobra.Command) error {
 			if err := cmd.Flags().Set(f.Name, v); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w: %w", name, err, errUsage))
 			}
+			f.Annotations = map[string][]string{fromVariable: {name}}
 		}
 	})
 	return errors.Join(errs...)
+}
+
+// fromVariable is the annotation of a flag that came from the environment.
+const fromVariable = "from variable"
+
+// flagName is what a user has to look at to change a flag: the environment, if it came
+// from there.
+func flagName(f *pflag.Flag) string {
+	if from := f.Annotations[fromVariable]; len(from) > 0 {
+		return "--" + f.Name + " from " + from[0]
+	}
+	return "--" + f.Name
 }
 
 func newVersion() *cobra.Command {

@@ -198,12 +198,7 @@ func openServer(ctx context.Context, conf serverConfig, log *slog.Logger) (*cont
 			Hosts:     conf.hosts,
 			Probes: []server.Probe{
 				{Name: "metastore", Check: s.store.Ping},
-				{Name: "nats", Check: func(context.Context) error {
-					if !s.control.Connected() {
-						return errors.New("not connected")
-					}
-					return nil
-				}},
+				{Name: "nats", Check: func(context.Context) error { return s.control.Ready() }},
 			},
 		})
 	return s, nil

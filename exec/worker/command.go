@@ -84,7 +84,7 @@ func (w *Worker) deploy(m deploy.Deploy) error {
 		return fmt.Errorf("%w: a deployment without tasks", weir.ErrInvalid)
 	}
 	if most, want := w.cfg.Network.MaxPayload(), min(m.FrameLimit, exec.MaxFrame); most > 0 && most < want {
-		return fmt.Errorf("%w: the NATS server of worker %s takes frames of %d bytes, that of the server %d: give all servers of a NATS cluster the same max_payload", weir.ErrInvalid, w.cfg.ID, most, want)
+		return fmt.Errorf("%w: the NATS server of worker %s takes frames of %d bytes, that of the server took %d: give all servers of a NATS cluster the same max_payload", weir.ErrConflict, w.cfg.ID, most, want)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

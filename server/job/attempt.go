@@ -96,6 +96,9 @@ func (d *driver) deploy(ctx context.Context) {
 	r := d.mu.restore
 	d.mu.Unlock()
 	lists := r.lists()
+	if err := d.s.deps.Control.Ready(); err != nil {
+		d.record(ctx, weir.Event{Job: j.ID, Kind: "status", Attempt: j.Attempt.Number, Message: fmt.Sprintf("its tasks wait for NATS: %v", err)})
+	}
 	for _, w := range workersIn(placed) {
 		m := deploy.Deploy{
 			Header: deploy.Head(), Job: j.ID, Attempt: j.Attempt, Term: d.term, Graph: d.graph, Mode: d.options.Mode, Parallelism: j.Parallelism, FrameLimit: d.s.deps.Control.MaxPayload(),

@@ -82,6 +82,7 @@ func (nobody) Serve(ctx context.Context, _ weir.WorkerID, _ string, _ func(conte
 }
 
 func (nobody) Ping(context.Context, weir.WorkerID) (string, error) { return "", weir.ErrNotFound }
+func (nobody) Ready() error                                        { return nil }
 func (nobody) StableSince() time.Time                              { return epoch }
 func (nobody) AbsentFor() time.Duration                            { return 110 * time.Millisecond }
 func (nobody) MaxPayload() int                                     { return 0 }

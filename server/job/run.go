@@ -41,6 +41,8 @@ type Control interface {
 	Serve(ctx context.Context, name weir.WorkerID, incarnation string, handler func(ctx context.Context, kind string, body []byte) ([]byte, error)) error
 	// Ping asks a worker for its incarnation; weir.ErrNotFound: nobody listens there.
 	Ping(ctx context.Context, worker weir.WorkerID) (incarnation string, err error)
+	// Ready says why commands wait: NATS is away, or of no use; nil: they need not.
+	Ready() error
 	// StableSince is when our own connection came up, or the set of NATS servers last
 	// changed; zero while it is down.
 	StableSince() time.Time

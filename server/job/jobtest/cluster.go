@@ -40,6 +40,7 @@ type Cluster struct {
 	Blobs blob.Store
 	url   string
 	log   *slog.Logger
+	nats  *transport.Server
 
 	// Lose, if it says so, loses a command of a server on its way.
 	Lose atomic.Pointer[func(kind string) bool]
@@ -110,10 +111,11 @@ func NewOn(tb testing.TB, opts transport.ServerOptions) *Cluster {
 	c.mu.nodes, c.mu.clocks = map[string]*node{}, map[string]*clocktest.Clock{}
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()
-	nats, err := transport.StartServer(ctx, opts)
+	var err error
+	c.nats, err = transport.StartServer(ctx, opts)
 	c.must(err)
-	tb.Cleanup(nats.Stop)
-	c.url = nats.URL()
+	tb.Cleanup(func() { c.nats.Stop() })
+	c.url = c.nats.URL()
 	db := "sqlite:" + filepath.Join(c.Dir, "weir.db")
 	_, err = metastore.Migrate(ctx, db, metastore.Options{})
 	c.must(err)
@@ -125,6 +127,18 @@ func NewOn(tb testing.TB, opts transport.ServerOptions) *Cluster {
 	c.must(err)
 	tb.Cleanup(c.stopAll)
 	return c
+}
+
+// RestartNATS ends the NATS server, and starts one of other options in its place.
+func (c *Cluster) RestartNATS(opts transport.ServerOptions) {
+	c.tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	defer cancel()
+	opts.Port = c.nats.Port()
+	c.nats.Stop()
+	next, err := transport.StartServer(ctx, opts)
+	c.must(err)
+	c.nats = next
 }
 
 func (c *Cluster) must(err error) {

@@ -1,0 +1,67 @@
+package job_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir"
+	"weir/server/job/jobtest"
+	"weir/transport"
+)
+
+// TestMaxPayloadBelowLeast: NATS comes back with a max_payload that is of no use, while a
+// job runs, loses a worker, and another one is submitted. Both wait, and go on by
+// themselves once NATS is right again.
+func TestMaxPayloadBelowLeast(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int{600, 2 << 10} { // without room for a part of a heartbeat, or for a frame
+		t.Run(fmt.Sprint(most), func(t *testing.T) {
+			t.Parallel()
+			c := jobtest.NewOn(t, transport.ServerOptions{})
+			s := c.Server("s1")
+			for i := range 3 {
+				c.Worker(fmt.Sprintf("w%d", i), 1)
+			}
+			c.Heard(s, 3)
+			probe := c.Control("probe")
+			const table = "CREATE TABLE s (k BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '2000', 'number-of-rows' = '%d', " +
+				"'fields.k.kind' = 'sequence', 'fields.k.start' = '1'); SELECT COUNT(*) AS n FROM s"
+			submit := func(name string, rows, parallelism int) {
+				if _, err := s.Submit(t.Context(), c.Spec(name, fmt.Sprintf(table, rows), parallelism)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			submit("runs", 6000, 2)
+			c.Await(s, "runs", weir.StatusRunning)
+
+			c.RestartNATS(transport.ServerOptions{MaxPayload: most})
+			c.Until("NATS is found to take too little", func(context.Context) bool {
+				err := probe.Ready()
+				return err != nil && strings.Contains(err.Error(), "max_payload")
+			})
+			submit("waits", 100, 1)
+			// Its tasks are to go to workers, and the history says why they do not.
+			const why = "its tasks wait for NATS: "
+			c.Until("it says what it waits for", func(ctx context.Context) bool {
+				j, err := s.Get(ctx, "waits")
+				if err != nil {
+					return false
+				}
+				list, err := c.Store.Events(ctx, j.ID, 0, 100)
+				return err == nil && slices.ContainsFunc(list, func(e weir.Event) bool { return strings.HasPrefix(e.Message, why) })
+			})
+			c.RestartNATS(transport.ServerOptions{})
+			for name, want := range map[string]string{"runs": `{"n":6000}`, "waits": `{"n":100}`} {
+				j := c.Await(s, name, weir.StatusFinished, weir.StatusFailed)
+				if j.Status != weir.StatusFinished {
+					t.Errorf("%s: %s, %+v", name, j.Status, j.Failure)
+				} else if got := results(t, s, name); len(got) != 1 || got[0] != want {
+					t.Errorf("%s: %v, want %s", name, got, want)
+				}
+			}
+		})
+	}
+}
