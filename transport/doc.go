@@ -95,6 +95,9 @@
 //
 // # Failures
 //
+// A NATS server whose max_payload is below the least is left again, and tried once a
+// second, as one that takes no connection: no attempt, command or heartbeat begins on it.
+//
 // NATS away: Send blocks once its credit is used up, Poll says nothing is there,
 // requests and reports wait; all go on by themselves. A channel whose end was opened anew,
 // or whose peer is silent, is broken: Send and Poll fail with weir.ErrBroken, which says

@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -251,12 +252,70 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestExposed: a secret that everybody may read is used, and complained of.
+// TestSchemes: what is no URL of NATS is refused, and says how to write it.
+func TestSchemes(t *testing.T) {
+	t.Parallel()
+	names := transport.Names{"URL": "--nats"}
+	for url, want := range map[string]string{
+		"http://nats-1:4222":  "NATS at http://nats-1:4222 (--nats): http:// is not how NATS is spoken to: write nats://nats-1:4222 (",
+		"https://nats-1:4222": "write tls://nats-1:4222 (",
+		"nats://nats-1:4222,redis://bob:" + secret + "@nats-2:4222": "redis:// is not how NATS is spoken to: write nats://nats-2:4222 (",
+		"ftp://" + secret + "@nats-1:4222":                          "NATS at ftp://nats-1:4222 (--nats): ftp:// is not",
+	} {
+		_, err := transport.OpenControl(t.Context(), transport.Options{URL: url, Name: "test", Security: transport.Security{Names: names}})
+		if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", url, err, want)
+		}
+		silent(t, err.Error())
+	}
+	url, ns := guarded(t, server.Options{Websocket: server.WebsocketOpts{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoTLS: true}})
+	enter(t, strings.ToUpper(url[:4])+url[4:], transport.Security{}, "")
+	enter(t, " "+url, transport.Security{}, "")
+	enter(t, strings.TrimPrefix(url, "nats://"), transport.Security{}, "")
+	enter(t, ns.WebsocketURL(), transport.Security{}, "")
+}
+
+// TestNames: errors say by which flags or variables their cause was given.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	names := transport.Names{
+		"URL": "--nats", "User": "--nats-user", "Password": "WEIR_NATS_PASSWORD", "PasswordFile": "--nats-password-file", "Token": "WEIR_NATS_TOKEN",
+		"TokenFile": "--nats-token-file from WEIR_NATS_TOKEN_FILE", "CAFile": "--nats-ca", "CertFile": "--nats-cert", "KeyFile": "--nats-key", "NKeyFile": "--nats-nkey-file", "CredsFile": "--nats-creds",
+	}
+	guardedURL, _ := guarded(t, server.Options{Authorization: secret})
+	tlsURL, _ := guarded(t, server.Options{TLSConfig: transporttest.NewAuthority(t).Server(t, "127.0.0.1", time.Now().Add(time.Hour))})
+	good, none := file(t, secret), filepath.Join(t.TempDir(), "none")
+	for name, c := range map[string]struct {
+		url  string
+		s    transport.Security
+		want string
+	}{
+		"a file that is not there": {"", transport.Security{TokenFile: none}, "--nats-token-file from WEIR_NATS_TOKEN_FILE: token file " + none + " does not exist"},
+		"a key alone":              {"", transport.Security{KeyFile: none}, "go together (--nats-cert, --nats-key)"},
+		"two ways":                 {"", transport.Security{Token: secret, CredsFile: good}, "a token (WEIR_NATS_TOKEN) and a creds file (--nats-creds) are given"},
+		"a password without user":  {"", transport.Security{Password: secret}, "a password is given (WEIR_NATS_PASSWORD), but no user (--nats-user)"},
+		"a user without password":  {"", transport.Security{User: "u"}, `user "u" (--nats-user) has no password: give a password file (--nats-password-file)`},
+		"a URL that says who":      {"nats://bob:" + secret + "@h:1", transport.Security{TokenFile: good}, "the URL (--nats) says who connects, and so does a token (--nats-token-file from WEIR_NATS_TOKEN_FILE)"},
+		"a URL that is none":       {"nats://h:x", transport.Security{}, "NATS at nats://h:x (--nats): this is no URL"},
+		"nobody there":             {"nats://127.0.0.1:1", transport.Security{}, "is the URL right? (--nats)"},
+		"wrong token":              {guardedURL, transport.Security{Token: secret + "2"}, "creds (WEIR_NATS_TOKEN) against"},
+		"no credentials":           {guardedURL, transport.Security{}, "creds (--nats, --nats-user, --nats-password-file, --nats-token-file from WEIR_NATS_TOKEN_FILE, --nats-nkey-file, --nats-creds) against"},
+		"no CA":                    {tlsURL, transport.Security{}, "give the CA file it was signed with (--nats-ca)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.s.Names = names
+			enter(t, cmp.Or(c.url, "nats://127.0.0.1:1"), c.s, c.want)
+		})
+	}
+}
+
+// TestExposed: a secret that everybody may read is used, and complained of once.
 func TestExposed(t *testing.T) {
 	t.Parallel()
 	url, _ := guarded(t, server.Options{Authorization: secret})
 	path := file(t, secret)
-	for mode, says := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true} {
+	for mode, says := range map[os.FileMode]int{0o600: 0, 0o640: 0, 0o644: 1} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +325,10 @@ func TestExposed(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Close()
-		if got := strings.Contains(d.String(), "chmod o-r"); got != says {
+		if mode == 0o644 { // the other connection of a process
+			run(t, transport.Options{URL: url, Name: "test", Security: transport.Security{TokenFile: path}, Log: d.log()})
+		}
+		if got := strings.Count(d.String(), "chmod o-r"); got != says {
 			t.Errorf("mode %o: %s", mode, d)
 		}
 	}
@@ -370,5 +432,33 @@ func TestRefusedQuietly(t *testing.T) {
 	}
 	if !strings.Contains(d.String(), "is it running, and is the URL right?") {
 		t.Errorf("no advice in\n%s", d)
+	}
+}
+
+// TestOutageIsSaidOnce: however many NATS servers there are, a connection has one line for
+// an outage that goes on, beside those for its beginning and its end.
+func TestOutageIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	cluster := transporttest.StartCluster(t, 3)
+	d := newDiary(t)
+	c, err := transport.OpenControl(t.Context(), transport.Options{URL: cluster.URLs(), Name: "test", Log: d.log()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	for outage := 1; outage <= 2; outage++ {
+		for i := range 3 {
+			cluster.Stop(i)
+		}
+		transporttest.Until(t, "it is said", func() bool { return strings.Count(d.String(), "cannot be reached") == outage })
+		tried := strings.Count(d.String(), "cannot be reached")
+		for i := range 3 {
+			cluster.Start(t, i)
+		}
+		transporttest.Until(t, "it is back", c.Connected)
+		transporttest.Until(t, "that is said", func() bool { return strings.Count(d.String(), "nats connection is back") >= outage })
+		if n := strings.Count(d.String(), "cannot be reached"); n != tried {
+			t.Errorf("said %d times in outage %d\n%s", n, outage, d)
+		}
 	}
 }
