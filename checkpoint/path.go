@@ -58,6 +58,13 @@ func IsManifest(key string) bool {
 	return ok && k.Manifest
 }
 
+// StateOf tells the job and the checkpoint for which a subtask wrote an object of its
+// state, by the object's key; ok is false for any other object.
+func StateOf(key string) (job weir.JobID, id weir.CheckpointID, ok bool) {
+	k, ok := parseKey(key)
+	return k.Job, k.Checkpoint, ok && !k.Manifest && !k.Full && !k.Agreed
+}
+
 // An objectKey is a key taken apart. Manifests have no Attempt; objects of a full
 // state, and what was agreed on, have no Checkpoint.
 type objectKey struct {

@@ -7,7 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -32,6 +34,7 @@ type workerConfig struct {
 	slots         int
 	files         []string
 	level         string
+	keep          int64 // MiB
 	exitWithStdin bool
 }
 
@@ -59,12 +62,16 @@ func newWorker() *cobra.Command {
 	f.StringVar(&conf.data, "data", "weir-worker", "the worker's own folder")
 	f.IntVar(&conf.slots, "slots", 4, "slots: room for one subtask of every operator of a job each")
 	f.StringArrayVar(&conf.files, "files", nil, "a folder that file tables may use (default: none)")
+	f.Int64Var(&conf.keep, "keep", 1024, "MiB of the state it stores in S3 to keep in --data too, for restarts after another worker's death; 0: none")
 	f.StringVar(&conf.level, "log-level", "info", "debug, info, warn or error")
 	f.BoolVar(&conf.exitWithStdin, "exit-with-stdin", false, "end when standard input closes")
 	_ = f.MarkHidden("exit-with-stdin")
 	cmd.AddCommand(newWorkerList())
 	return cmd
 }
+
+// maxKeep is the largest --keep, in MiB.
+const maxKeep = 1 << 30
 
 var notInID = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
@@ -74,6 +81,12 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Wri
 	}
 	if conf.slots < 1 {
 		return fmt.Errorf("--slots is at least 1: %w", errUsage)
+	}
+	if conf.keep < 0 || conf.keep > maxKeep {
+		return fmt.Errorf("--keep is a number of MiB, 0 (none) to %d: %w", maxKeep, errUsage)
+	}
+	if strings.HasPrefix(conf.storage, "file:") {
+		conf.keep = 0 // a folder is as near as a copy of it
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -107,6 +120,7 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Wri
 		Control: control, Network: network, Blobs: blobs,
 		Openers: exec.Openers{Source: source.Open, Operator: op.Open, Sink: sink.Open},
 		Files:   conf.files, Logger: log,
+		Keep: filepath.Join(conf.data, "kept"), KeepBytes: conf.keep << 20,
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -165,6 +165,7 @@ func (w *Worker) wanted(m deploy.Trigger) error {
 	if err != nil || len(m.Pending) == 0 {
 		return err
 	}
+	w.kept.wanted(m.Trigger)
 	for _, t := range a.m.Tasks {
 		if task := a.task(t.Task); task != nil {
 			task.Wanted(m.Checkpoint, m.Pending)

@@ -27,13 +27,21 @@
 //	   256 MiB together (or a single larger one), so that paging loads it once.
 //	W8 A Trigger tells all tasks of the attempt which checkpoints are pending, those that
 //	   are no sources and a worker without any too. Progress waits for no task.
+//	W9 Of the state that its tasks store, a worker keeps copies in a folder (Config.Keep):
+//	   of each job those of the base and of the pending checkpoints that the last Trigger
+//	   named, and of newer ones; together KeepBytes at most, of which the oldest give way.
+//	   The tasks of a later attempt restore from them. Storage counts: every chunk of a copy
+//	   is checked before a task gets it, and from the first that is not as it was written
+//	   on, or where there is no copy, the object comes from storage. Memory holds 8 bytes per
+//	   64 KiB of them.
 //
 // # Goroutines
 //
 // Run owns the heartbeat (which also closes idle snapshots), the watch over its own
 // connection and sleep (watch.go is pure), the commands (each in a
 // goroutine of the control's) and one goroutine per attempt, which owns one per task and
-// one that sends reports. Reads of several parts run side by side for as long as their
+// one that sends reports. One removes copies of state that were given up: nobody else
+// waits for that. Reads of several parts run side by side for as long as their
 // command.
 //
 // # Failures
@@ -43,8 +51,16 @@
 // for; anything else may. When Run's context ends, the worker says that it leaves, and
 // its attempts end without a report.
 //
+// A copy of state that cannot be written, or read, costs a line in the log. It is written
+// beside the upload and no faster than its disk: one that hangs holds that snapshot up.
+// Copies belong to one life of a process, each in a folder of its own: Run removes its own
+// at its end, and all others when it begins. Of another one that is still alive, stopped or
+// on the same folder by mistake, that costs it no more than reads of storage. A job of which
+// no attempt ran here for ten minutes has none left.
+//
 // # Testing
 //
-// testdata/watch are scripts over the watch. worker_test.go drives a worker by commands over a control in memory, with operators
+// testdata/watch are scripts over the watch. Copies of state are tested against a model with
+// files that are damaged and disks that are full. worker_test.go drives a worker by commands over a control in memory, with operators
 // that fail on demand; the integration test of server/job runs several with a server.
 package worker

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -59,9 +61,13 @@ type Config struct {
 	Blobs   blob.Store
 	Openers exec.Openers
 	Files   []string // roots below which file connectors may read and write
-	Logger  *slog.Logger
-	Now     func() time.Time // nil: time.Now
-	Tasks   exec.Options
+	// Keep is a folder for copies of the state that tasks store, of KeepBytes in all: what
+	// is in it when Run begins is removed. 0 bytes: no copies.
+	Keep      string
+	KeepBytes int64
+	Logger    *slog.Logger
+	Now       func() time.Time // nil: time.Now
+	Tasks     exec.Options
 	// Patience bounds how long a command waits for tasks to end; 0: 20 s.
 	Patience time.Duration
 	// Ticks is when the worker looks whether it is cut off; nil: four times a second.
@@ -79,6 +85,7 @@ type Worker struct {
 	group       errgroup.Group
 	runCtx      context.Context // of Run; attempts live under it
 	snapshots   snapshots
+	kept        *kept
 
 	mu struct {
 		sync.Mutex
@@ -97,6 +104,7 @@ func New(cfg Config) *Worker {
 	}
 	cfg.Patience = cmp.Or(cfg.Patience, 20*time.Second)
 	w := &Worker{cfg: cfg, incarnation: weir.NewIncarnation(), kickC: make(chan struct{}, 1)}
+	w.kept = newKept(cfg.Blobs, filepath.Join(cfg.Keep, w.incarnation), cfg.KeepBytes, cfg.Logger.With("worker", cfg.ID))
 	w.mu.attempts, w.mu.newest = map[weir.JobID]*attempt{}, map[weir.JobID]weir.AttemptID{}
 	return w
 }
@@ -108,9 +116,12 @@ func (w *Worker) Incarnation() string { return w.incarnation }
 func (w *Worker) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	w.runCtx = gctx
+	w.cleanKept(w.cfg.Keep)
+	defer w.cleanKept(w.kept.dir)
 	g.Go(func() error { return w.cfg.Control.Serve(gctx, w.cfg.ID, w.incarnation, w.command) })
 	g.Go(func() error { return w.beat(gctx) })
 	g.Go(func() error { return w.watch(gctx) })
+	g.Go(func() error { return w.kept.run(gctx, w.jobs) })
 	err := g.Wait()
 	w.leave(context.WithoutCancel(ctx))
 	w.group.Wait() //nolint:errcheck // attempts report their failures
@@ -118,6 +129,24 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("worker %s: %w", w.cfg.ID, err)
 	}
 	return nil
+}
+
+// cleanKept removes copies of state: at the start those that a killed process left, at the
+// end its own.
+func (w *Worker) cleanKept(dir string) {
+	if w.cfg.Keep == "" {
+		return
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		w.cfg.Logger.Warn("copies of state not removed, they take room", "worker", w.cfg.ID, "err", err)
+	}
+}
+
+// jobs are those of which an attempt runs here.
+func (w *Worker) jobs() []weir.JobID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return sortedKeys(w.mu.attempts)
 }
 
 // beat sends heartbeats: every second, and when something has changed. Meanwhile it

@@ -90,9 +90,9 @@ func (d *driver) readBase(ctx context.Context, j weir.Job) (*restore, error) {
 // until it does or is found dead.
 func (d *driver) deploy(ctx context.Context) {
 	j := d.machine.job
-	placed := placeTasks(d.graph, j.Parallelism, d.machine.slots)
 	d.mu.Lock()
-	d.mu.placed = placed
+	placed := placeTasks(d.graph, j.Parallelism, stay(d.machine.slots, d.mu.before))
+	d.mu.placed, d.mu.before = placed, placed
 	r := d.mu.restore
 	d.mu.Unlock()
 	lists := r.lists()

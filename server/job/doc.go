@@ -41,7 +41,8 @@
 //	J5 A stop whose savepoint fails is taken back: the job runs on. One that is under way
 //	   when its server, or a worker, dies is done again. Where slots have been missing
 //	   for 3 s nothing runs that could be saved: the job ends as STOPPED at its base.
-//	J6 Placement follows from the workers' ids and free slots alone. The holder counts
+//	J6 Placement follows from the workers' ids and free slots alone; of the slots that it
+//	   gives, a subtask has one of the worker it was on before. The holder counts
 //	   slots; what workers say of them is for display.
 //	J7 A word of another attempt than the current one changes nothing.
 //

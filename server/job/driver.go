@@ -50,6 +50,7 @@ type driver struct {
 		attempt weir.AttemptID
 		over    bool // it has been given up
 		placed  []deploy.Placed
+		before  []deploy.Placed  // of the attempt that was deployed last
 		restore *restore         // what the attempt starts from; nil: nothing
 		told    weir.SnapshotRef // of which snapshot the history says that output is left out
 		run     *coordination

@@ -224,6 +224,7 @@ func describeAction(a action) string {
 }
 
 // TestPlace runs scripts over placement: a line per worker, then where the slots are.
+// says where subtasks 0, 1, … were.
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/place", func(t *testing.T, path string) {
@@ -240,6 +241,14 @@ func TestPlace(t *testing.T) {
 			parallelism := 1
 			d.ScanArgs(t, "parallelism", &parallelism)
 			d.ScanArgs(t, "chains", &chains)
+			var before []deploy.Placed
+			if d.HasArg("before") {
+				var names string
+				d.ScanArgs(t, "before", &names)
+				for i, w := range strings.Split(names, "/") {
+					before = append(before, deploy.Placed{Task: weir.TaskID{Subtask: i}, Worker: weir.WorkerID(w)})
+				}
+			}
 			var g plan.Graph
 			for _, c := range chains {
 				g.Chains = append(g.Chains, plan.Chain{Single: c == '1'})
@@ -248,7 +257,7 @@ func TestPlace(t *testing.T) {
 			if missing > 0 {
 				return fmt.Sprintf("missing %d\n", missing)
 			}
-			return describePlaced(placeTasks(g, parallelism, slots))
+			return describePlaced(placeTasks(g, parallelism, stay(slots, before)))
 		})
 	})
 }

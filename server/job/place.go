@@ -58,6 +58,24 @@ func before(a, b freeWorker, given map[weir.WorkerID]int) bool {
 	return cmp.Or(cmp.Compare(given[a.ID], given[b.ID]), cmp.Compare(b.Free, a.Free), cmp.Compare(a.ID, b.ID)) < 0
 }
 
+// stay deals out the same slots so that a subtask is where it was before, as far as that
+// worker has any: it may have kept what is to be restored.
+func stay(slots []weir.WorkerID, before []deploy.Placed) []weir.WorkerID {
+	left, dealt := slices.Clone(slots), make([]weir.WorkerID, len(slots))
+	for _, p := range before {
+		i := p.Task.Subtask
+		if at := slices.Index(left, p.Worker); at >= 0 && i < len(dealt) && dealt[i] == "" {
+			dealt[i], left = p.Worker, slices.Delete(left, at, at+1)
+		}
+	}
+	for i := range dealt {
+		if dealt[i] == "" {
+			dealt[i], left = left[0], left[1:]
+		}
+	}
+	return dealt
+}
+
 // placeTasks gives every task of the attempt its worker: subtask i of each chain runs
 // in slot i.
 func placeTasks(g plan.Graph, parallelism int, slots []weir.WorkerID) []deploy.Placed {

@@ -42,6 +42,9 @@ type Cluster struct {
 	log   *slog.Logger
 	nats  *transport.Server
 
+	// KeepBytes is what each worker may keep of the state that it stores; 0: nothing.
+	KeepBytes int64
+
 	// Lose, if it says so, loses a command of a server on its way.
 	Lose atomic.Pointer[func(kind string) bool]
 	// LoseReply, if it says so, loses the reply to a command that was carried out.
@@ -185,12 +188,15 @@ func (c *Cluster) Worker(name string, slots int) {
 	w := worker.New(worker.Config{
 		ID: weir.WorkerID(name), Slots: slots, PID: os.Getpid(), Host: "test", Control: ctl, Network: net, Blobs: c.Blobs,
 		Openers: exec.Openers{Source: c.openSource, Operator: op.Open, Sink: sink.Open}, Files: []string{c.Dir}, Logger: c.log,
-		Now: c.Clock(name).Now, Tasks: exec.Options{Now: c.Clock(name).Now},
+		Now: c.Clock(name).Now, Tasks: exec.Options{Now: c.Clock(name).Now}, Keep: c.Kept(name), KeepBytes: c.KeepBytes,
 	})
 	c.run(name, ctl, func(ctx context.Context) error {
 		return errors.Join(both(ctx, net.Run, w.Run)...)
 	})
 }
+
+// Kept is the folder of a worker's copies of state.
+func (c *Cluster) Kept(worker string) string { return filepath.Join(c.Dir, "kept", worker) }
 
 // Clock is that of the machine on which a server or worker runs, to be set.
 func (c *Cluster) Clock(name string) *clocktest.Clock {

@@ -1,0 +1,348 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/checkpoint/blob"
+)
+
+const (
+	keptChunk = 64 << 10    // of a copy, with a checksum of its own
+	keptLook  = time.Minute // between two looks at which jobs run
+	keptLooks = 10          // that find no attempt of a job here, until its copies are dropped
+)
+
+// A kept is object storage as tasks see it, and copies of the state that they put there,
+// in files of this worker's own: an attempt that follows another worker's death restores
+// from them (W9). Storage alone counts: a copy that cannot be written is none, and what
+// cannot be read of one comes from storage.
+type kept struct {
+	blob.Store
+	dir    string
+	most   int64 // bytes of all copies; 0: none are made
+	log    *slog.Logger
+	create func(path string) (io.WriteCloser, error)
+	dropC  chan struct{} // room for one: files are to be removed
+
+	mu struct { // never held while a disk is waited for
+		sync.Mutex
+		copies  []*keptCopy // the oldest first
+		bytes   int64       // of these, and of those being written
+		made    int
+		looks   map[weir.JobID]int // that found no attempt of it
+		dropped []string           // files to be removed
+		failing bool               // the last copy failed, which was told
+	}
+}
+
+// A keptCopy is a file with the bytes of an object. Once it is among kept's copies it
+// does not change.
+type keptCopy struct {
+	of   *kept
+	key  string
+	job  weir.JobID
+	id   weir.CheckpointID
+	path string
+	size int64
+	sums []uint64 // of each chunk
+
+	file io.WriteCloser // while it is written
+	buf  []byte         // the chunk that is being filled
+	err  error          // why it is none
+}
+
+func newKept(store blob.Store, dir string, most int64, log *slog.Logger) *kept {
+	k := &kept{Store: store, dir: dir, most: most, log: log, create: createFile, dropC: make(chan struct{}, 1)}
+	k.mu.looks = map[weir.JobID]int{}
+	return k
+}
+
+func createFile(path string) (io.WriteCloser, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+}
+
+// Conditional is the store's own.
+func (k *kept) Conditional() bool { return blob.Conditional(k.Store) }
+
+// Put implements blob.Store. Of a task's state it makes a copy.
+func (k *kept) Put(ctx context.Context, key string, r io.Reader) error {
+	c := k.begin(key)
+	if c == nil {
+		return k.Store.Put(ctx, key, r)
+	}
+	stored := false
+	defer func() { k.end(c, stored) }() // also where r panics
+	err := k.Store.Put(ctx, key, io.TeeReader(r, c))
+	stored = err == nil
+	return err
+}
+
+// Delete implements blob.Store.
+func (k *kept) Delete(ctx context.Context, key string) error {
+	k.drop(func(c *keptCopy) bool { return c.key == key })
+	return k.Store.Delete(ctx, key)
+}
+
+// Get implements blob.Store. A whole object is read from its copy, if there is one.
+func (k *kept) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	c := k.find(key)
+	if c == nil || offset != 0 || length >= 0 {
+		return k.Store.Get(ctx, key, offset, length)
+	}
+	r := &keptReader{ctx: ctx, c: c, buf: make([]byte, 0, keptChunk)}
+	if r.file, r.failed = os.Open(c.path); r.failed == nil {
+		return r, nil
+	}
+	if err := r.turn(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// begin opens the copy of an object; nil: there is to be none.
+func (k *kept) begin(key string) *keptCopy {
+	job, id, ok := checkpoint.StateOf(key)
+	if !ok || k.most <= 0 {
+		return nil
+	}
+	k.drop(func(c *keptCopy) bool { return c.key == key })
+	k.mu.Lock()
+	k.mu.made++
+	c := &keptCopy{of: k, key: key, job: job, id: id, path: filepath.Join(k.dir, strconv.Itoa(k.mu.made)), buf: make([]byte, 0, keptChunk)}
+	k.mu.Unlock()
+	if c.file, c.err = k.create(c.path); c.err != nil {
+		k.end(c, true)
+		return nil
+	}
+	return c
+}
+
+// Write implements io.Writer. It never fails: a copy that does only ends.
+func (c *keptCopy) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0 && c.err == nil; {
+		n := copy(c.buf[len(c.buf):cap(c.buf)], rest)
+		c.buf, rest = c.buf[:len(c.buf)+n], rest[n:]
+		if len(c.buf) == cap(c.buf) {
+			c.flush()
+		}
+	}
+	return len(p), nil
+}
+
+// flush writes what is in the buffer, a chunk or the last one.
+func (c *keptCopy) flush() {
+	c.size += int64(len(c.buf))
+	if c.err = c.of.reserve(int64(len(c.buf))); c.err != nil {
+		return
+	}
+	_, c.err = c.file.Write(c.buf)
+	c.sums = append(c.sums, xxh3.Hash(c.buf))
+	c.buf = c.buf[:0]
+}
+
+// errNoRoom ends a copy.
+var errNoRoom = errors.New("it is larger than all copies together may be")
+
+// reserve makes room for n bytes at the expense of the oldest copies. They are taken also
+// where it fails.
+func (k *kept) reserve(n int64) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.mu.bytes += n
+	for k.mu.bytes > k.most && len(k.mu.copies) > 0 {
+		oldest := k.mu.copies[0]
+		k.dropLocked(func(c *keptCopy) bool { return c == oldest })
+	}
+	if k.mu.bytes > k.most {
+		return errNoRoom
+	}
+	return nil
+}
+
+// end keeps a copy, if its object was stored and it is whole.
+func (k *kept) end(c *keptCopy, stored bool) {
+	if c.file != nil {
+		if stored && c.err == nil {
+			c.flush()
+		}
+		c.err = errors.Join(c.err, c.file.Close())
+		c.file, c.buf = nil, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if stored && c.err == nil {
+		k.mu.copies, k.mu.failing = append(k.mu.copies, c), false
+		return
+	}
+	k.remove(c)
+	if c.err != nil && !k.mu.failing {
+		k.mu.failing = true
+		k.log.Warn("no copy of the state is kept, storage has it", "job", c.job, "cp", c.id, "err", c.err)
+	}
+}
+
+func (k *kept) find(key string) *keptCopy {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if i := slices.IndexFunc(k.mu.copies, func(c *keptCopy) bool { return c.key == key }); i >= 0 {
+		return k.mu.copies[i]
+	}
+	return nil
+}
+
+// drop gives up the copies of which it is said, and reports whether there were any.
+func (k *kept) drop(gone func(*keptCopy) bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.dropLocked(gone)
+}
+
+func (k *kept) dropLocked(gone func(*keptCopy) bool) bool {
+	before := len(k.mu.copies)
+	k.mu.copies = slices.DeleteFunc(k.mu.copies, func(c *keptCopy) bool {
+		if !gone(c) {
+			return false
+		}
+		k.remove(c)
+		return true
+	})
+	return len(k.mu.copies) < before
+}
+
+// remove has a file removed; k.mu is held.
+func (k *kept) remove(c *keptCopy) {
+	k.mu.bytes -= c.size
+	k.mu.dropped = append(k.mu.dropped, c.path)
+	select {
+	case k.dropC <- struct{}{}:
+	default:
+	}
+}
+
+// wanted keeps of a job what a trigger tells of, and what is newer. One without a base
+// (of a savepoint) does not tell what the next attempt would start from.
+func (k *kept) wanted(t checkpoint.Trigger) {
+	k.drop(func(c *keptCopy) bool {
+		return c.job == t.Job && t.Base != 0 && c.id < t.Checkpoint && c.id != t.Base && !slices.Contains(t.Pending, c.id)
+	})
+}
+
+// look drops the copies of jobs that have not run here for several looks.
+func (k *kept) look(running []weir.JobID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	looks := map[weir.JobID]int{}
+	for _, c := range k.mu.copies {
+		if !slices.Contains(running, c.job) {
+			looks[c.job] = k.mu.looks[c.job] + 1
+		}
+	}
+	k.mu.looks = looks
+	k.dropLocked(func(c *keptCopy) bool { return looks[c.job] >= keptLooks })
+}
+
+// run removes the files of copies that were dropped, until ctx ends.
+func (k *kept) run(ctx context.Context, running func() []weir.JobID) error {
+	tick := time.NewTicker(keptLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-k.dropC:
+			k.mu.Lock()
+			files := k.mu.dropped
+			k.mu.dropped = nil
+			k.mu.Unlock()
+			for _, path := range files {
+				_ = os.Remove(path) // what stays goes with the folder
+			}
+		case <-tick.C:
+			k.look(running())
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// A keptReader reads an object from its copy, chunk by chunk, and from storage what
+// cannot be read there.
+type keptReader struct {
+	ctx    context.Context
+	c      *keptCopy
+	file   *os.File
+	buf    []byte // the chunk at hand
+	unread []byte // of it
+	at     int64  // behind it
+	failed error
+	rest   io.ReadCloser // from storage; nil: nothing has failed
+}
+
+// Read implements io.Reader.
+func (r *keptReader) Read(p []byte) (int, error) {
+	if len(r.unread) == 0 && r.rest == nil {
+		if r.at == r.c.size {
+			return 0, io.EOF
+		}
+		if r.failed = r.next(); r.failed != nil {
+			if err := r.turn(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if r.rest != nil {
+		return r.rest.Read(p)
+	}
+	n := copy(p, r.unread)
+	r.unread = r.unread[n:]
+	return n, nil
+}
+
+// next reads a chunk and checks it.
+func (r *keptReader) next() error {
+	r.buf = r.buf[:min(keptChunk, r.c.size-r.at)]
+	if _, err := r.file.ReadAt(r.buf, r.at); err != nil {
+		return err
+	}
+	if xxh3.Hash(r.buf) != r.c.sums[r.at/keptChunk] {
+		return errors.New("its checksum does not match")
+	}
+	r.unread, r.at = r.buf, r.at+int64(len(r.buf))
+	return nil
+}
+
+// turn goes on with storage and drops the copy, which failed.
+func (r *keptReader) turn() (err error) {
+	k := r.c.of
+	if k.drop(func(c *keptCopy) bool { return c == r.c }) { // it was not dropped beside us
+		k.log.Warn("copy of the state is damaged, read from storage", "job", r.c.job, "cp", r.c.id, "err", r.failed)
+	}
+	r.rest, err = k.Store.Get(r.ctx, r.c.key, r.at, -1)
+	return err
+}
+
+// Close implements io.Closer.
+func (r *keptReader) Close() error {
+	var err error
+	if r.file != nil {
+		err = r.file.Close()
+	}
+	if r.rest != nil {
+		err = errors.Join(err, r.rest.Close())
+	}
+	return err
+}

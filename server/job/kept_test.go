@@ -1,0 +1,137 @@
+package job_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/checkpoint/blob"
+	"weir/server/job"
+	"weir/server/job/jobtest"
+)
+
+// manyCounts has 20,000 keys: its state does not travel in the acks.
+const manyCounts = `
+CREATE TABLE numbers (k INT, v BIGINT) WITH (
+  'connector' = 'datagen', 'number-of-rows' = '100000', 'rows-per-second' = '25000',
+  'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '99999',
+  'fields.v.kind' = 'sequence', 'fields.v.start' = '0', 'fields.v.end' = '99999');
+SELECT COUNT(*) AS key, SUM(n) AS n, SUM(total) AS total FROM
+  (SELECT k % 20000 AS key, COUNT(*) AS n, SUM(v) AS total FROM numbers GROUP BY k % 20000)`
+
+// TestKeptState: of two workers, or three, one is killed.
+// The others restore what they had stored themselves from their copies, and only what the
+// dead one had stored from storage; what is wrong with a copy comes from storage, too.
+func TestKeptState(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		workers []string
+		harm    func(path string) error // done to each copy before the kill
+	}{
+		{"two", []string{"w1", "w2"}, nil},
+		{"three", []string{"w1", "w2", "w3"}, nil},
+		{"damaged", []string{"w1", "w2"}, func(path string) error {
+			data, err := os.ReadFile(path)
+			if err == nil {
+				data[len(data)/2] ^= 1
+				err = os.WriteFile(path, data, 0o600)
+			}
+			return err
+		}},
+		{"truncated", []string{"w1", "w2"}, func(path string) error { return os.Truncate(path, 10) }},
+		{"missing", []string{"w1", "w2"}, os.Remove},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := jobtest.New(t)
+			c.KeepBytes = 64 << 20
+			s := c.Server("s1")
+			stores, shared := map[string]*blob.Faulty{}, c.Blobs
+			for _, w := range tc.workers {
+				stores[w] = blob.NewFaulty(shared, func(blob.Call) blob.Fault { return blob.Fault{} })
+				c.Blobs = stores[w]
+				c.Worker(w, 4)
+			}
+			c.Heard(s, len(tc.workers))
+			runKept(t, c, s, len(tc.workers))
+			dead := tc.workers[0]
+			if tc.harm != nil {
+				for _, path := range copies(t, c.Kept("w2")) {
+					if err := tc.harm(path); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			c.Kill(dead)
+			j := c.Await(s, "many", weir.StatusFinished, weir.StatusFailed)
+			if diff := cmp.Diff([]string{`{"key":20000,"n":100000,"total":4999950000}`}, rows(t, s, "many", "")); diff != "" || j.Attempt.Number != 2 || j.RestoredFrom.IsZero() {
+				t.Errorf("%s in attempt %v from %v, %+v; result (-want +got):\n%s", j.Status, j.Attempt, j.RestoredFrom, j.Failure, diff)
+			}
+			var put, got []string
+			for _, w := range tc.workers[1:] {
+				put, got = append(put, stateCalls(stores[w], "Put")...), append(got, stateCalls(stores[w], "Get")...)
+			}
+			own := slices.ContainsFunc(got, func(key string) bool { return slices.Contains(put, key) })
+			if own != (tc.harm != nil) || len(got) == 0 {
+				t.Errorf("those that live put\n%v\nand got\n%v", put, got)
+			}
+			if list, err := os.ReadDir(c.Kept("w2")); err != nil || len(list) != 1 {
+				t.Errorf("copies of w2: %v, %v", list, err)
+			}
+			c.Stop("w2")
+			if list, err := os.ReadDir(c.Kept("w2")); err != nil || len(list) != 0 {
+				t.Errorf("copies of w2 after its end: %v, %v", list, err)
+			}
+		})
+	}
+}
+
+// runKept runs the job until it has three checkpoints; there is no other after that.
+func runKept(t *testing.T, c *jobtest.Cluster, s *job.Service, parallelism int) {
+	t.Helper()
+	spec := c.Spec("many", manyCounts, parallelism)
+	spec.Checkpoint = json.RawMessage(`{"interval":"1h"}`)
+	if _, err := s.Submit(context.Background(), spec); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(s, "many", weir.StatusRunning)
+	c.Until("rows are counted", func(ctx context.Context) bool {
+		r, err := s.Rates(ctx, "many")
+		return err == nil && r.RowsIn > 20_000
+	})
+	for range 3 {
+		r, err := s.TriggerCheckpoint(context.Background(), "many", jobtest.Timeout)
+		if err != nil || r.Status != checkpoint.StatusCompleted {
+			t.Fatalf("checkpoint: %+v, %v", r, err)
+		}
+	}
+	c.Until("the last two checkpoints' copies are left", func(context.Context) bool { return len(copies(t, c.Kept("w2"))) == 2 })
+}
+
+// copies are the files below a folder.
+func copies(t *testing.T, dir string) (paths []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// stateCalls are the objects of state that a worker put or got.
+func stateCalls(store *blob.Faulty, verb string) (keys []string) {
+	for _, call := range store.Calls() {
+		if _, _, ok := checkpoint.StateOf(call.Key); ok && call.Verb == verb {
+			keys = append(keys, call.Key)
+		}
+	}
+	return keys
+}
