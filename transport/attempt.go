@@ -121,12 +121,14 @@ func (a *attempt) addIn(ch weir.ChannelID, in *remoteIn) error {
 	case a.mu.ins[in.addr] != nil:
 		return errTaken("receiving", ch)
 	}
-	a.mu.ins[in.addr] = in
-	if a.mu.data[ch.To] {
-		return nil
+	if !a.mu.data[ch.To] {
+		if err := a.listen(a.net.names.dataTo(a.job, a.id, ch.To), (&inbox{attempt: a}).handle); err != nil {
+			return err
+		}
+		a.mu.data[ch.To] = true
 	}
-	a.mu.data[ch.To] = true
-	return a.listen(a.net.names.dataTo(a.job, a.id, ch.To), (&inbox{attempt: a}).handle)
+	a.mu.ins[in.addr] = in
+	return nil
 }
 
 // listen subscribes without the client's limits: credit bounds what waits. The

@@ -131,6 +131,37 @@ func TestSenderOpenedAnew(t *testing.T) {
 	wantBroken(t, awaitBroken(t, l), "channel 0/3>1/2#1: the sending task 0/3 was opened anew")
 }
 
+// TestRunLate: a channel is opened before anybody runs the network. What became due is done
+// as soon as somebody does: not when Run looks after 10 s without a reason to look sooner.
+func TestRunLate(t *testing.T) {
+	t.Parallel()
+	n, err := transport.OpenNetwork(t.Context(), transport.Options{
+		URL: startServer(t).URL(), Name: "test", Limits: transport.Limits{Silence: time.Millisecond},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &transporttest.Line{Job: weir.NewJobID(), Attempt: weir.NewAttemptID(1)}
+	r := openOut(t, n, l)
+	sentC := make(chan error, 1)
+	go func() { sentC <- l.Out.Send(t.Context(), transporttest.Records(0, 10, false)) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	doneC := make(chan error, 1)
+	go func() { doneC <- n.Run(ctx) }()
+	select {
+	case err := <-r:
+		wantBroken(t, err, "has answered nothing for 1ms")
+	case <-time.After(8 * time.Second):
+		t.Error("nobody has looked")
+		n.Release(l.Job, l.Attempt)
+	}
+	<-sentC
+	cancel()
+	if err := <-doneC; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSilentPeer: nobody answers a Send.
 func TestSilentPeer(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,7 @@ func OpenControl(ctx context.Context, opts Options) (*Control, error) {
 }
 
 // Close ends the connection; running calls fail.
-func (c *Control) Close() { c.link.nc.Close() }
+func (c *Control) Close() { c.link.close() }
 
 // Connected reports whether the connection is up.
 func (c *Control) Connected() bool { return c.link.up() }

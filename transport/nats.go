@@ -99,6 +99,8 @@ type link struct {
 	servers atomic.Pointer[string] // as last looked at: nats.go tells of those that join only
 	flips   atomic.Int64           // times the connection was lost or came back
 	alertC  chan struct{}          // capacity 1: it was lost or came back
+	ours    atomic.Bool            // we close it
+	closedC chan struct{}          // closed when NATS closes the connection for good
 	asking  asking
 	several bool         // NATS servers were given
 	most    atomic.Int64 // max_payload, as the first connection found it
@@ -123,7 +125,7 @@ type link struct {
 // connect makes a connection; the first one has to succeed.
 func connect(ctx context.Context, opts Options, names subjects, role string) (*link, error) {
 	log := opts.Log.With("conn", role)
-	l := &link{alertC: make(chan struct{}, 1), say: newComplaints(log, opts.Security), several: strings.Contains(opts.URL, ","), log: log}
+	l := &link{alertC: make(chan struct{}, 1), closedC: make(chan struct{}), say: newComplaints(log, opts.Security), several: strings.Contains(opts.URL, ","), log: log}
 	l.mu.denied = map[string]bool{}
 	l.settle()
 	if opts.Worker != "" {
@@ -186,6 +188,11 @@ func (l *link) options(name string) []nats.Option {
 		nats.FlusherTimeout(writeTimeout),
 		nats.DisconnectErrHandler(l.lost),
 		nats.ReconnectHandler(l.back),
+		nats.ClosedHandler(func(*nats.Conn) {
+			if !l.ours.Load() {
+				close(l.closedC)
+			}
+		}),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { l.refused(err) }),
 		nats.DiscoveredServersHandler(func(*nats.Conn) { l.settle() }),
 		nats.ErrorHandler(func(c *nats.Conn, sub *nats.Subscription, err error) { l.trouble(c, sub, err) }),
@@ -378,9 +385,39 @@ func (l *link) ready() error {
 	return errors.New("not connected to NATS")
 }
 
-// publish sends or loses data; it never keeps it.
+// publish sends or loses data; it never keeps it. NATS may tell of a lower max_payload
+// while the connection stays: that is as if it had come anew.
 func (l *link) publish(subject string, data []byte) error {
-	return l.nc.Publish(subject, data)
+	err := l.nc.Publish(subject, data)
+	if errors.Is(err, nats.ErrMaxPayload) {
+		if now := l.nc.MaxPayload(); l.takes.Swap(now) != now {
+			l.flip()
+		}
+	}
+	return err
+}
+
+// await returns when ctx ends, or with an error when NATS has closed the connection for
+// good: nats.go does not try again after an error that it does not know, as of a message
+// beyond a max_payload that a reload of the server has lowered.
+func (l *link) await(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-l.closedC:
+		return l.closed()
+	}
+}
+
+// close ends the connection.
+func (l *link) close() {
+	l.ours.Store(true)
+	l.nc.Close()
+}
+
+// closed says why the connection is closed, though nobody here did that.
+func (l *link) closed() error {
+	return fmt.Errorf("the NATS server has closed the connection for good: %w; this process has to be started again", l.nc.LastError())
 }
 
 // absentFor is for how long nobody answers for a worker that is alive, at most.

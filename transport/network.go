@@ -66,7 +66,6 @@ func OpenNetwork(ctx context.Context, opts Options) (*Network, error) {
 	if n.link, err = connect(ctx, opts, names, roleData); err != nil {
 		return nil, err
 	}
-	n.opts.Limits.Message = min(n.opts.Limits.Message, n.MaxPayload())
 	return n, nil
 }
 
@@ -162,13 +161,14 @@ func (n *Network) attempt(job weir.JobID, id weir.AttemptID) (*attempt, error) {
 }
 
 // Run keeps the channels going until ctx ends; then it releases every attempt and
-// closes the connection. It returns nil.
+// closes the connection. It returns nil, or an error when NATS has closed the connection
+// for good.
 func (n *Network) Run(ctx context.Context) error {
-	var alertC <-chan struct{} // nil without a connection
+	var alertC, closedC <-chan struct{} // nil without a connection
 	if n.link != nil {
-		alertC = n.link.alertC
+		alertC, closedC = n.link.alertC, n.link.closedC
 	}
-	timer := time.NewTimer(idleWake)
+	timer := time.NewTimer(0) // alarms may have been set before
 	defer timer.Stop()
 	var b beat
 	for {
@@ -176,6 +176,9 @@ func (n *Network) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			n.close()
 			return nil
+		case <-closedC:
+			n.close()
+			return n.link.closed()
 		case <-n.flushC:
 			n.flush()
 			continue
@@ -286,6 +289,6 @@ func (n *Network) close() {
 		n.Release(key.job, key.id)
 	}
 	if n.link != nil {
-		n.link.nc.Close()
+		n.link.close()
 	}
 }

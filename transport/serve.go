@@ -25,6 +25,8 @@ func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation s
 	if err := errors.Join(checkToken("worker", string(worker)), checkToken("incarnation", incarnation)); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	d := newDesk(ctx, c, handler, nil)
 	hello, err := json.Marshal(pong{Version: messageVersion, Worker: string(worker), Incarnation: incarnation})
 	if err != nil {
@@ -41,8 +43,9 @@ func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation s
 		listener{c.names.command(worker.Life(incarnation), "*"), take},
 	)
 	if err == nil {
-		<-ctx.Done()
+		err = c.link.await(ctx)
 	}
+	cancel()
 	err = errors.Join(err, c.unlisten(subs))
 	d.wait()
 	if err != nil {
@@ -91,6 +94,8 @@ func (c *Control) unlisten(subs []*nats.Subscription) error {
 // weir.ErrStale, are answers; weir.ErrConflict ("not mine", "not now") and other errors
 // are not, and the report comes again.
 func (c *Control) ServeReports(ctx context.Context, handler Handler) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	d := newDesk(ctx, c, handler, func(err error) bool {
 		return errors.Is(err, weir.ErrInvalid) || errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrStale)
 	})
@@ -100,8 +105,9 @@ func (c *Control) ServeReports(ctx context.Context, handler Handler) error {
 	if err != nil {
 		return fmt.Errorf("listen for reports: %w", err)
 	}
-	<-ctx.Done()
-	err = unsubscribe(sub)
+	err = c.link.await(ctx)
+	cancel()
+	err = errors.Join(err, unsubscribe(sub))
 	d.wait()
 	return err
 }
