@@ -14,7 +14,7 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrStale: a newer owner of the job exists; stop quietly.
 	ErrStale = errors.New("stale: a newer owner exists")
-	// ErrBroken: a channel lost its peer, or what its peer knew; only another
-	// attempt, from a checkpoint, goes on.
+	// ErrBroken: a channel lost its peer, or what its peer knew, or has a frame that
+	// cannot travel any more; only another attempt, from a checkpoint, goes on.
 	ErrBroken = errors.New("broken channel")
 )

@@ -13,7 +13,7 @@ const (
 	ReasonRow      = "row_error" // a fault of the input: a restart does not help
 	ReasonPanic    = "panic"     // a broken invariant; the log has the stack
 	ReasonOperator = "operator"  // an operator or connector failed
-	ReasonChannel  = "channel"   // a channel broke: its peer is gone, or was opened anew
+	ReasonChannel  = "channel"   // a channel broke: its peer is gone or anew, or a frame cannot travel any more
 	ReasonRestore  = "restore"   // a snapshot could not be loaded
 	ReasonCommit   = "commit"    // a sink could not make its segments visible
 	ReasonUpload   = "upload"    // a snapshot could not be stored

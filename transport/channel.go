@@ -20,7 +20,7 @@ const (
 	EvConsume                      // receiver: the task took a frame of Weight
 	EvShare                        // receiver: Weight is the new maximum of the window
 	EvTick                         // a deadline has passed
-	EvUp                           // the connection is there (again)
+	EvUp                           // the connection is there (again), and takes messages of Weight bytes
 	EvDown                         // the connection is gone
 )
 
@@ -31,7 +31,7 @@ type Event struct {
 	Life     uint32  // EvAck, EvFrame, EvProbe: who sent it
 	Peer     uint32  // EvAck, EvFrame, EvProbe: whom it was sent to; 0: not known then
 	Seq      uint64  // EvFrame; EvProbe: the sender's last; EvAck: the receiver's last in order
-	Weight   int     // EvSend, EvWait, EvFrame, EvConsume, EvShare
+	Weight   int     // EvSend, EvWait, EvFrame, EvConsume, EvShare; EvUp (0: any)
 	Wire     *Buffer // EvSend: it holds the encoded frame, of Weight bytes
 	At       int     // EvSend: from here on
 	Consumed uint64  // EvAck
@@ -52,7 +52,7 @@ const (
 	ActDeliver                         // give the frame of this event to the task
 	ActDrop                            // do not deliver it; Reason says why
 	ActAck                             // send an ack
-	ActBroken                          // the channel is broken, Break says why; no action follows ever
+	ActBroken                          // the channel is broken, Break says why; nothing is delivered or admitted any more
 )
 
 // An Action is an output of Step; which fields count follows from Kind.
@@ -60,12 +60,13 @@ type Action struct {
 	Kind     ActionKind
 	Life     uint32 // ActProbe, ActAck: of this machine
 	Peer     uint32 // ActProbe, ActAck: of the other one; 0: not known yet
-	Seq      uint64 // ActTransmit, ActProbe, ActAck
+	Seq      uint64 // ActTransmit, ActProbe, ActAck; ActBroken for BreakSize
 	Last     uint64 // ActTransmit
 	Again    bool   // ActTransmit: sent before
 	Consumed uint64 // ActAck
-	Limit    uint64 // ActAck
+	Limit    uint64 // ActAck; ActBroken for BreakSize: what the connection takes
 	Gap      bool   // ActAck
+	Weight   int    // ActBroken for BreakSize
 	Wire     *Buffer
 	Reason   DropReason
 	Break    BreakReason
@@ -106,6 +107,7 @@ const (
 	BreakPeer   BreakReason = iota + 1 // another life of the peer was heard before
 	BreakSelf                          // the peer knows another life of this end
 	BreakSilent                        // the peer leaves probes unanswered
+	BreakSize                          // frame Seq, of Weight, is larger than the connection takes now
 )
 
 // String gives one word.
@@ -117,6 +119,8 @@ func (r BreakReason) String() string {
 		return "self"
 	case BreakSilent:
 		return "silent"
+	case BreakSize:
+		return "size"
 	}
 	return "unknown"
 }
@@ -152,7 +156,7 @@ type Buffer struct {
 // Limits are the constants of the protocol. The zero value of each field means its
 // default.
 type Limits struct {
-	MinCredit  int           // smallest window in bytes; 64 KiB
+	MinCredit  int           // smallest window in bytes, and what goes first after a loss; 64 KiB
 	MaxCredit  int           // largest window in bytes; 8 MiB
 	CreditSpan time.Duration // how much work a window is; 200 ms
 	Message    int           // frames are collected up to this many bytes; 256 KiB

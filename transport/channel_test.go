@@ -47,6 +47,8 @@ func (p *pair) run(t *testing.T, d *datadriven.TestData) {
 	}
 	switch d.Cmd {
 	case "up", "down":
+		p.takes = 0
+		d.MaybeScanArgs(t, "takes", &p.takes)
 		p.connection(side, d.Cmd == "up")
 	case "restart":
 		p.restart(side)

@@ -19,9 +19,11 @@
 // (weight the task has taken, from the beginning), limit (weight the sender may
 // send in all, from the beginning) and gap (something after seq was seen). All four
 // are totals, so an ack that is lost, late or repeated does no harm. The sender
-// keeps what is not acknowledged and, on a gap, sends again from seq+1.
+// keeps what is not acknowledged and, on a gap, sends again from seq+1: no more than the
+// smallest window at first, then more with each ack, so that what was lost in a burst is not
+// lost again in one.
 //
-// A probe names the sender's last sequence and asks for an ack. It opens the
+// A probe names the last sequence that was transmitted and asks for an ack. It opens the
 // channel (a sender may start before its peer has subscribed), finds a lost tail
 // (unacknowledged frames and silence), a lost ack, a lost grant of credit, and what
 // a reconnect swallowed. While something is unacknowledged or a Send waits, the
@@ -48,7 +50,9 @@
 // payload are bounded too. Credit follows time: about 200 ms of work at the rate
 // at which the task was seen to consume while frames waited for it, within a minimum
 // and a maximum; the maximum shrinks when many channels share a connection. A frame
-// larger than the whole window passes alone.
+// larger than the whole window passes alone. Frames are collected into messages that NATS
+// takes; one that is itself larger, since max_payload was lowered after its task was
+// deployed, breaks the channel when it is to be sent: the next attempt's frames are smaller.
 //
 // # Invariants
 //
@@ -76,11 +80,11 @@
 //	T11 A body that NATS does not take lies in an object: its length and SHA-256 are in
 //	   the message and are checked, its key is below the cluster's own prefix or it is
 //	   neither read nor deleted, and the asker deletes it when it waits no more.
-//
 //	T12 Frames of one life of a sender go to one life of a receiver, and of no other. Where
 //	   an end was opened anew, one of both says weir.ErrBroken, or nothing was lost. A
 //	   broken channel stays so.
-//	T13 Without an end opened anew and without 30 s of silence no channel breaks.
+//	T13 Without an end opened anew, 30 s of silence, or a frame that NATS does not take, no
+//	   channel breaks.
 //
 // # Goroutines
 //
@@ -100,11 +104,12 @@
 //
 // NATS away: Send blocks once its credit is used up, Poll says nothing is there,
 // requests and reports wait; all go on by themselves. A channel whose end was opened anew,
-// or whose peer is silent, is broken: Send and Poll fail with weir.ErrBroken, which says
+// whose peer is silent, or whose frame is too large, is broken: Send and Poll fail with weir.ErrBroken, which says
 // which channel, whose task, and why; another attempt opens new ones. A Send to nobody
 // blocks until then, or until its context ends or the attempt is released (weir.ErrStale).
 // A message that cannot be read, as by another version, is dropped; the log has one line a
-// second. Ping tells absence (weir.ErrNotFound: no responders)
+// second. Where NATS closes a connection for good, Run, Serve and ServeReports return an
+// error: the process has to be started again. Ping tells absence (weir.ErrNotFound: no responders)
 // from silence (context.DeadlineExceeded) and from one's own broken connection
 // (weir.ErrConflict).
 //
@@ -128,8 +133,9 @@
 //
 // testdata/channel holds scripts over the pair of machines, one per way of losing.
 // A property runs them over a network that drops, damages, repeats, reorders and delays,
-// opens either end anew, and puts processes to sleep.
-// transporttest is the conformance suite, run on local channels and on an embedded
-// NATS server behind a proxy that cuts connections. Frames have golden bytes and a
+// opens either end anew, and puts processes to sleep; a course of frames larger than the
+// window is struck at every message.
+// transporttest is the conformance suite, run on local channels, on an embedded NATS server
+// and behind proxies that cut, refuse, delay and swallow. Frames have golden bytes and a
 // fuzz test.
 package transport

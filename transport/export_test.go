@@ -37,3 +37,6 @@ func (n *Network) DroppedPending(job weir.JobID, id weir.AttemptID) (int, error)
 	}
 	return total, nil
 }
+
+// ToldPayload is the max_payload that NATS told the client library last.
+func ToldPayload(n *Network) int64 { return n.link.nc.MaxPayload() }

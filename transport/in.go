@@ -117,7 +117,7 @@ func (in *remoteIn) step(now time.Time, ev Event, f *wireFrame) {
 		case ActDrop:
 			in.net.stats.dropped(act.Reason)
 		case ActBroken:
-			in.mu.broken = errBroken(in.id, false, act.Break, 0)
+			in.mu.broken = errAnew(in.id, act.Break, "sending", in.id.From, "what it had not sent yet")
 			in.mu.queue = frameQueue{}
 			wake(in.wakeC)
 		}

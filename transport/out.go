@@ -56,10 +56,6 @@ func (o *remoteOut) Send(ctx context.Context, f weir.Frame) error {
 	if f.Batch != nil {
 		return fmt.Errorf("%w: channel %v leaves this process: a batch has to be encoded", weir.ErrInvalid, o.id)
 	}
-	if most := o.net.MaxPayload(); len(f.Bytes) > most {
-		return fmt.Errorf("%w: channel %v: a frame of %d bytes is larger than the NATS server takes (%d); use smaller rows or raise its max_payload",
-			weir.ErrInvalid, o.id, len(f.Bytes), most)
-	}
 	for {
 		sent, err := o.trySend(&f)
 		if sent || err != nil {
@@ -102,7 +98,7 @@ func (o *remoteOut) trySend(f *weir.Frame) (bool, error) {
 	o.mu.meter.add(now, weight)
 	o.step(now, Event{Kind: EvSend, Weight: weight, Wire: slab, At: at})
 	o.net.stats.sent.Add(1)
-	return true, nil
+	return true, o.mu.broken // by this very frame
 }
 
 // Idle implements weir.Outbound.
@@ -142,7 +138,7 @@ func (o *remoteOut) tick(now time.Time, _ int) {
 		o.mu.flips = o.net.link.flips.Load()
 	}
 	if o.net.link.up() {
-		o.step(now, Event{Kind: EvUp})
+		o.step(now, Event{Kind: EvUp, Weight: o.net.link.maxMessage()})
 	}
 	if due(now, o.mu.machine.Deadline()) {
 		o.step(now, Event{Kind: EvTick})
@@ -170,7 +166,7 @@ func (o *remoteOut) step(now time.Time, ev Event) {
 		case ActDrop:
 			o.net.stats.foreign.Add(1)
 		case ActBroken:
-			o.mu.broken = errBroken(o.id, true, act.Break, o.net.opts.Limits.Silence)
+			o.mu.broken = o.errBroken(act)
 			wake(o.roomC)
 			if o.broken != nil {
 				o.broken(o.mu.broken)
@@ -235,18 +231,28 @@ func (o *remoteOut) free(slab *Buffer) {
 	}
 }
 
-// transmit sends frames in as few messages as NATS takes, each a piece of a slab. The
-// caller holds mu.
+// errBroken says why the channel is broken.
+func (o *remoteOut) errBroken(act Action) error {
+	switch act.Break {
+	case BreakSilent:
+		return errBroken(o.id, fmt.Sprintf("the receiving task %v has answered nothing for %v", o.id.To, o.net.opts.Limits.Silence))
+	case BreakSize:
+		return errBroken(o.id, fmt.Sprintf("frame %d of %d bytes is larger than the NATS server takes (max_payload is %d)", act.Seq, act.Weight, act.Limit))
+	}
+	return errAnew(o.id, act.Break, "receiving", o.id.To, "what it had taken in")
+}
+
+// transmit sends frames in one message, or one for each slab that they lie in. The caller
+// holds mu.
 func (o *remoteOut) transmit(act Action) {
 	if act.Again {
 		o.net.stats.resent.Add(act.Last - act.Seq + 1)
 		o.mu.resent += act.Last - act.Seq + 1
 	}
-	most := o.net.link.maxMessage() // less than Limits.Message, where it was lowered since
 	slab, at, end := o.mu.machine.Wire(act.Seq)
 	for seq := act.Seq + 1; seq <= act.Last; seq++ {
 		next, from, to := o.mu.machine.Wire(seq)
-		if next != slab || from != end || to-at > most {
+		if next != slab || from != end {
 			o.net.publish(o.subject, slab.b[at:end])
 			slab, at = next, from
 		}

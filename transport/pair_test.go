@@ -27,6 +27,7 @@ type pair struct {
 	sentUp   bool
 	recvUp   bool
 	heard    bool // the sender got a word of the receiver that it knows
+	takes    int  // largest message of a connection that comes up; 0: any
 	flush    bool
 	woken    bool
 	out      strings.Builder
@@ -61,7 +62,7 @@ func (p *pair) connection(side string, up bool) {
 	}
 	if side != "receiver" {
 		p.sentUp = up
-		p.toSender(Event{Kind: kind})
+		p.toSender(Event{Kind: kind, Weight: p.takes})
 	}
 	if side != "sender" {
 		p.recvUp = up
@@ -76,7 +77,7 @@ func (p *pair) restart(side string) {
 		p.sender = NewSender(testAddress, p.senders, p.lim)
 		p.flush, p.woken = false, false
 		if p.sentUp {
-			p.toSender(Event{Kind: EvUp})
+			p.toSender(Event{Kind: EvUp, Weight: p.takes})
 		}
 	}
 	if side != "sender" {
@@ -335,7 +336,7 @@ func (p *pair) toSender(ev Event) {
 		case ActDrop:
 			p.printf("> dropped: %v", a.Reason)
 		case ActBroken:
-			p.printf("> broken: %v", a.Break)
+			p.printf("> broken: %v%s", a.Break, map[bool]string{true: fmt.Sprintf(": frame %d weighs %d of %d", a.Seq, a.Weight, a.Limit)}[a.Break == BreakSize])
 		case ActFree:
 		}
 	}

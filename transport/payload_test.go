@@ -3,6 +3,7 @@ package transport_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -156,5 +157,108 @@ func TestSmallServerInCluster(t *testing.T) {
 		})
 		c.Close()
 		_, ns = guarded(t, server.Options{Port: port})
+	}
+}
+
+// TestMaxPayloadBelowFrame: NATS comes back with a max_payload that is smaller than a frame
+// that has to be sent again: the channel is broken, for the job to begin again with smaller
+// ones.
+func TestMaxPayloadBelowFrame(t *testing.T) {
+	t.Parallel()
+	s, err := transport.StartServer(t.Context(), transport.ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { s.Stop() }()
+	b := openBroken(t, s)
+	l := &transporttest.Line{Job: weir.NewJobID(), Attempt: weir.NewAttemptID(1), WakeC: make(chan struct{}, 1)}
+	l.In = l.OpenIn(t, b.to, false)
+	r := openOut(t, b.from, l)
+	l.Send(t, transporttest.Records(0, 100, false))
+	transporttest.Check(t, l.Next(t), 0, 100, false)
+	transporttest.Until(t, "the frame was taken", l.Out.Idle) // so that the next one may go alone
+	b.toProxy.Refuse()
+	l.Send(t, transporttest.Records(1, 200_000, false)) // alone, and heard by nobody
+	port := s.Port()
+	s.Stop()
+	if s, err = transport.StartServer(t.Context(), transport.ServerOptions{Port: port, MaxPayload: 64 << 10}); err != nil {
+		t.Fatal(err)
+	}
+	b.toProxy.Accept()
+	const want = "channel 0/3>1/2#1: frame 2 of 200084 bytes is larger than the NATS server takes (max_payload is 65536); the job goes on from its last checkpoint"
+	wantBroken(t, r.await(t), want)
+	wantBroken(t, l.Out.Send(t.Context(), transporttest.Records(2, 10, false)), want)
+}
+
+// lower reloads a NATS server with a smaller max_payload.
+func lower(t *testing.T, ns *server.Server, opts server.Options, most int32) {
+	t.Helper()
+	opts.Host, opts.NoSigs, opts.MaxPayload = "127.0.0.1", true, most
+	opts.Port = ns.Addr().(*net.TCPAddr).Port
+	if err := ns.ReloadOptions(&opts); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMaxPayloadToldOf: NATS tells of a lower max_payload while the connection stays.
+func TestMaxPayloadToldOf(t *testing.T) {
+	t.Parallel()
+	cluster := server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: server.RANDOM_PORT}
+	ns := natsServer(t, server.Options{Cluster: cluster, MaxPayload: 1 << 20})
+	n := network(t, ns.ClientURL())
+	l := &transporttest.Line{Job: weir.NewJobID(), Attempt: weir.NewAttemptID(1), WakeC: make(chan struct{}, 1)}
+	l.In = l.OpenIn(t, n, false)
+	r := openOut(t, n, l)
+	l.Send(t, transporttest.Records(0, 100, false))
+	transporttest.Check(t, l.Next(t), 0, 100, false)
+	cluster.Port = ns.ClusterAddr().Port
+	lower(t, ns, server.Options{Cluster: cluster}, 64<<10)
+	natsServer(t, server.Options{
+		Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: server.RANDOM_PORT},
+		Routes:  server.RoutesFromStr(fmt.Sprintf("nats://127.0.0.1:%d", cluster.Port)),
+	})
+	transporttest.Until(t, "the client is told", func() bool { return transport.ToldPayload(n) == 64<<10 })
+	if err := l.Out.Send(t.Context(), transporttest.Records(1, 200_000, false)); err != nil {
+		t.Fatal(err)
+	}
+	wantBroken(t, r.await(t), "frame 2 of 200084 bytes is larger than the NATS server takes (max_payload is 65536)")
+}
+
+// TestMaxPayloadReloaded: NATS takes less without telling, and closes connections for what
+// is larger; after that nats.go does not come back. Nobody works on as if nothing had
+// happened: what runs on the connection ends with an error.
+func TestMaxPayloadReloaded(t *testing.T) {
+	t.Parallel()
+	ns := natsServer(t, server.Options{MaxPayload: 1 << 20})
+	n, err := transport.OpenNetwork(t.Context(), transport.Options{URL: ns.ClientURL(), Name: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := transport.OpenControl(t.Context(), transport.Options{URL: ns.ClientURL(), Name: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Patience)
+	defer cancel()
+	idle := func(context.Context, string, []byte) ([]byte, error) { return nil, nil }
+	ran, served, reported := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	go func() { ran <- n.Run(ctx) }()
+	go func() { served <- c.Serve(ctx, "w1", "i1", idle) }()
+	go func() { reported <- c.ServeReports(ctx, idle) }()
+	l := transporttest.Open(t, n, n, false)
+	l.Send(t, transporttest.Records(0, 100, false))
+	transporttest.Check(t, l.Next(t), 0, 100, false)
+	lower(t, ns, server.Options{}, 64<<10)
+	if err := l.Out.Send(ctx, transporttest.Records(1, 200_000, false)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Publish(ctx, "large", []byte(`"`+strings.Repeat("x", 200_000)+`"`)); err == nil {
+		t.Error("a report of 200,000 bytes was taken")
+	}
+	for what, errC := range map[string]chan error{"Run": ran, "Serve": served, "ServeReports": reported} {
+		if err := <-errC; err == nil || !strings.Contains(err.Error(), "the NATS server has closed the connection for good: nats: Maximum Payload Violation; this process has to be started again") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -78,6 +78,7 @@ func (p *trial) step(t *rapid.T, restarts int) {
 	case 9:
 		p.cut(rapid.SampledFrom([]string{"sender", "receiver", "both"}).Draw(t, "who"))
 	case 10:
+		p.takes = rapid.SampledFrom([]int{0, 0, 0, 800, 200}).Draw(t, "takes")
 		p.connection(rapid.SampledFrom([]string{"sender", "receiver"}).Draw(t, "who"), true)
 	case 11:
 		p.foreign(side)
@@ -167,6 +168,9 @@ func (p *trial) check(t *rapid.T) {
 	if (why == BreakPeer || why == BreakSelf) && p.restarts == 0 {
 		t.Fatalf("broken (%v), though no end was opened anew", why)
 	}
+	if p.sender.broken == BreakSize && p.sender.takes == 0 {
+		t.Fatalf("broken (%v), though the connection takes everything", p.sender.broken)
+	}
 	if p.sender.broken == BreakSilent && p.unheard < p.sender.lim.Silence {
 		t.Fatalf("broken (%v) after %v", p.sender.broken, p.unheard)
 	}
@@ -215,8 +219,11 @@ func (p *trial) checkBounds(t *rapid.T) {
 	for seq := s.next; seq <= s.last; seq++ {
 		pending += s.kept[s.index(seq)].weight
 	}
-	if s.up && s.synced && pending != s.pending {
+	if pending != s.pending {
 		t.Fatalf("pending is %d, should be %d", s.pending, pending)
+	}
+	if away := s.unacked - s.pending; s.ramp > 0 && away > max(s.ramp, heaviest) {
+		t.Fatalf("%d bytes are on their way after a loss, %d allowed", away, s.ramp)
 	}
 }
 

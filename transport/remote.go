@@ -27,20 +27,18 @@ func remoteAddress(a *attempt, ch weir.ChannelID) (Address, error) {
 	return NewAddress(a.job, a.id, ch)
 }
 
-// errBroken says of a channel, at its sending or receiving end, that and why it is broken.
-func errBroken(ch weir.ChannelID, sending bool, why BreakReason, silence time.Duration) error {
-	peer, role, lost := ch.From, "sending", "what it had not sent yet"
-	if sending {
-		peer, role, lost = ch.To, "receiving", "what it had taken in"
+// errBroken says of a channel why it is broken.
+func errBroken(ch weir.ChannelID, why string) error {
+	return fmt.Errorf("%w: channel %v: %s; the job goes on from its last checkpoint", weir.ErrBroken, ch, why)
+}
+
+// errAnew says of a channel that one of its ends was opened anew: the peer's, in its role,
+// with which something was lost, or this one.
+func errAnew(ch weir.ChannelID, why BreakReason, role string, peer weir.TaskID, lost string) error {
+	if why == BreakSelf {
+		return errBroken(ch, fmt.Sprintf("the %s task %v knows another life of this end, which was opened anew", role, peer))
 	}
-	text := fmt.Sprintf("the %s task %v was opened anew, and %s is gone", role, peer, lost)
-	switch why {
-	case BreakSelf:
-		text = fmt.Sprintf("the %s task %v knows another life of this end, which was opened anew", role, peer)
-	case BreakSilent:
-		text = fmt.Sprintf("the %s task %v has answered nothing for %v", role, peer, silence)
-	}
-	return fmt.Errorf("%w: channel %v: %s; the job goes on from its last checkpoint", weir.ErrBroken, ch, text)
+	return errBroken(ch, fmt.Sprintf("the %s task %v was opened anew, and %s is gone", role, peer, lost))
 }
 
 // damaged notes a message that cannot be read; its frames will be sent again (T5). A peer

@@ -15,6 +15,7 @@ type Sender struct {
 
 	up     bool // the connection is there
 	synced bool // the peer has answered since the connection came
+	takes  int  // bytes of the largest message that the connection takes; 0: any
 
 	acked    uint64 // all up to it have arrived
 	next     uint64 // first that is not on its way
@@ -24,6 +25,7 @@ type Sender struct {
 	pending  int    // weight of next … last
 	unacked  int    // weight of acked+1 … last
 	highest  uint64 // ever transmitted
+	ramp     int    // after a loss: so much may be on its way, more with each ack; 0: all
 	flushing bool   // ActFlushSoon was returned and EvFlush has not come
 
 	sent     uint64 // weight of all frames
@@ -114,6 +116,7 @@ func (s *Sender) Step(now time.Time, ev Event) []Action {
 	case EvUp:
 		if !s.up {
 			s.up, s.synced, s.backoff = true, false, s.lim.ProbeFirst
+			s.takes, s.ramp = ev.Weight, s.lim.MinCredit
 			s.probe(now)
 		}
 	case EvDown:
@@ -146,25 +149,51 @@ func (s *Sender) send(now time.Time, ev Event) {
 	}
 }
 
-// transmit puts everything that is not on its way into messages of bounded size.
+// transmit puts what is not on its way into messages of bounded size: all of it, or as
+// much as the ramp lets go.
 func (s *Sender) transmit() {
 	if !s.up || !s.synced {
 		return
 	}
-	for s.next <= s.last {
-		first, bytes := s.next, 0
-		for s.next <= s.last {
-			weight := s.kept[s.index(s.next)].weight
-			if bytes > 0 && bytes+weight > s.lim.Message {
-				break
+	for begun := s.next; s.next <= s.last && s.ramped(); {
+		first, weight := s.next, s.kept[s.index(s.next)].weight
+		if s.takes > 0 && weight > s.takes {
+			if first == begun { // else next time: what goes now has to be kept
+				s.breakOff(Action{Break: BreakSize, Seq: first, Weight: weight, Limit: uint64(s.takes)})
 			}
-			bytes += weight
-			s.next++
+			return
 		}
+		s.collect()
 		s.do(Action{Kind: ActTransmit, Seq: first, Last: s.next - 1, Again: first <= s.highest})
 		s.highest = max(s.highest, s.next-1)
 	}
-	s.pending = 0
+	if s.next > s.last {
+		s.ramp = 0
+	}
+}
+
+// collect puts the next frame on its way, and those behind it that go in the same message.
+func (s *Sender) collect() {
+	most, bytes := s.lim.Message, 0
+	if s.takes > 0 {
+		most = min(most, s.takes)
+	}
+	for s.next <= s.last {
+		weight := s.kept[s.index(s.next)].weight
+		if bytes > 0 && (bytes+weight > most || !s.ramped()) {
+			return
+		}
+		bytes += weight
+		s.pending -= weight
+		s.next++
+	}
+}
+
+// ramped reports whether the ramp lets the next frame go: it fits, or goes alone. What is
+// sent again would otherwise come as one burst, and be lost again by what lost it before.
+func (s *Sender) ramped() bool {
+	away := s.unacked - s.pending
+	return s.ramp == 0 || away == 0 || away+s.kept[s.index(s.next)].weight <= s.ramp
 }
 
 func (s *Sender) ack(now time.Time, ev Event) {
@@ -173,7 +202,7 @@ func (s *Sender) ack(now time.Time, ev Event) {
 		return
 	}
 	if why := s.bond.hear(ev); why != 0 { // T12
-		s.breakOff(why)
+		s.breakOff(Action{Break: why})
 		s.tell(ev)
 		return
 	}
@@ -212,6 +241,9 @@ func (s *Sender) free(seq uint64) {
 		s.do(Action{Kind: ActFree, Wire: it.wire})
 		s.acked++
 		s.unacked -= it.weight
+		if s.ramp > 0 {
+			s.ramp += it.weight
+		}
 		if s.next <= s.acked {
 			s.pending -= it.weight
 			s.next = s.acked + 1
@@ -229,19 +261,20 @@ func (s *Sender) free(seq uint64) {
 	}
 }
 
-// rewind makes everything after acked wait to be transmitted again.
+// rewind makes everything after acked wait to be transmitted again, little of it at first.
 func (s *Sender) rewind(now time.Time) {
-	s.next, s.resentAt, s.pending = s.acked+1, now, s.unacked
+	s.next, s.resentAt, s.pending, s.ramp = s.acked+1, now, s.unacked, s.lim.MinCredit
 }
 
 // tick probes once more, or gives up a peer that has been silent for too long.
 func (s *Sender) tick(now time.Time) {
 	if s.count(now); s.silent >= s.lim.Silence {
-		s.breakOff(BreakSilent)
+		s.breakOff(Action{Break: BreakSilent})
 		return
 	}
-	s.transmit()
-	s.probe(now)
+	if s.transmit(); s.broken == 0 {
+		s.probe(now)
+	}
 }
 
 // count adds the time since markAt to the silence of the peer, as far as an answer was
@@ -256,11 +289,12 @@ func (s *Sender) count(now time.Time) {
 	s.silent += now.Sub(s.markAt)
 }
 
-// breakOff ends the channel for good.
-func (s *Sender) breakOff(why BreakReason) {
-	s.broken, s.probeAt = why, time.Time{}
+// breakOff ends the channel for good, for the reason that a gives.
+func (s *Sender) breakOff(a Action) {
+	s.broken, s.probeAt, s.waiting = a.Break, time.Time{}, 0
 	s.kept, s.head, s.acked, s.next, s.pending, s.unacked = nil, 0, s.last, s.last+1, 0, 0
-	s.do(Action{Kind: ActBroken, Break: why})
+	a.Kind = ActBroken
+	s.do(a)
 }
 
 // tell lets another receiver than the one we were bound to know that we were, so that it
@@ -272,8 +306,9 @@ func (s *Sender) tell(ev Event) {
 	}
 }
 
+// probe names what was transmitted: the rest cannot be missing.
 func (s *Sender) probe(now time.Time) {
-	s.do(Action{Kind: ActProbe, Life: s.bond.life, Peer: s.bond.peer, Seq: s.last})
+	s.do(Action{Kind: ActProbe, Life: s.bond.life, Peer: s.bond.peer, Seq: s.next - 1})
 	s.markAt, s.probeAt = now, now.Add(s.backoff)
 	s.backoff = min(2*s.backoff, s.lim.ProbeMax)
 }
