@@ -238,7 +238,7 @@ func (l *link) back(nc *nats.Conn) {
 	l.flip()
 	l.log.Info("nats connection is back", "address", nc.ConnectedAddr())
 	if most < l.most.Load() && l.say.due("max_payload", time.Now()) {
-		l.log.Warn("the max_payload of nats is lower than it was: larger frames of running jobs cannot be sent until it is raised again; give all nats servers the same", "address", nc.ConnectedAddr(), "max_payload", most, "was", l.most.Load())
+		l.log.Warn("the max_payload of nats is lower than it was: channels with larger frames break, and their jobs begin again with smaller ones; give all nats servers the same", "address", nc.ConnectedAddr(), "max_payload", most, "was", l.most.Load())
 	}
 }
 
