@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -32,16 +33,12 @@ type latencyFigures struct {
 }
 
 func (b *latencyBench) run(ctx context.Context, c common) (any, string, error) {
-	w, err := startPair(ctx, c.weir)
+	window := time.Duration(b.seconds) * time.Second
+	w, peak, err := startPair(ctx, c.weir, "10 s", window)
 	if err != nil {
 		return nil, "", err
 	}
 	defer w.stop()
-	window := time.Duration(b.seconds) * time.Second
-	peak, err := w.observe(ctx, "peak", newest(0, "observed", "10 s"), window)
-	if err != nil {
-		return nil, "", fmt.Errorf("peak: %w", err)
-	}
 	all := []latencyFigures{latencyOf(100, 0, peak, window)}
 	for _, percent := range []int{1, 10, 50, 80} {
 		rate := all[0].Made * float64(percent) / 100
@@ -77,20 +74,24 @@ func showLatency(all []latencyFigures) string {
 	return w.String()
 }
 
-// startPair starts a cluster with two workers of one slot each: half of what subtasks
-// send each other goes over NATS.
-func startPair(ctx context.Context, weir string) (*cluster, error) {
-	w, err := startCluster(ctx, weir)
-	if err != nil {
-		return nil, err
+// startPair starts a cluster with two workers of one slot each, so that half of what
+// subtasks send each other goes over NATS, and finds the peak: what is seen of a source
+// that never waits.
+func startPair(ctx context.Context, weir, interval string, window time.Duration) (w *cluster, peak seen, err error) {
+	if w, err = startCluster(ctx, weir); err != nil {
+		return nil, seen{}, err
 	}
 	for _, id := range []string{"w1", "w2"} {
-		if err := w.startWorker(ctx, id, 1); err != nil {
-			w.stop()
-			return nil, err
-		}
+		err = errors.Join(err, w.startWorker(ctx, id, 1))
 	}
-	return w, nil
+	if err == nil {
+		peak, err = w.observe(ctx, "peak", newest(0, "observed", interval), window)
+	}
+	if err != nil {
+		w.stop()
+		return nil, seen{}, fmt.Errorf("peak: %w", err)
+	}
+	return w, peak, nil
 }
 
 // observe runs a job for a while and returns what its tables saw in a window of it.

@@ -31,16 +31,12 @@ type trickleFigures struct {
 }
 
 func (b *trickleBench) run(ctx context.Context, c common) (any, string, error) {
-	w, err := startPair(ctx, c.weir)
+	window := 5 * time.Second
+	w, peak, err := startPair(ctx, c.weir, "1 s", window)
 	if err != nil {
 		return nil, "", err
 	}
 	defer w.stop()
-	window := 5 * time.Second
-	peak, err := w.observe(ctx, "peak", newest(0, "observed", "1 s"), window)
-	if err != nil {
-		return nil, "", fmt.Errorf("peak: %w", err)
-	}
 	f := trickleFigures{Peak: float64(peak.Out) / window.Seconds()}
 	f.Rate = f.Peak / 100
 	const name = "trickle"
