@@ -31,8 +31,8 @@ const (
 	lastObject = 10 * time.Second
 	// tidyTimeout bounds the deletion of what a snapshot that failed has stored.
 	tidyTimeout = 5 * time.Second
-	// leaveTimeout bounds it where the task's end waits.
-	leaveTimeout = time.Second
+	// leaveTimeout bounds it where the task's end waits, and with it the next attempt.
+	leaveTimeout = 200 * time.Millisecond
 )
 
 // An upload is a snapshot on its way to storage.

@@ -144,17 +144,24 @@ func startWith(t *testing.T, open func(context.Context, exec.Setup) (exec.Source
 // startAt starts a worker whose watch looks at now on each of ticks.
 func startAt(t *testing.T, open func(context.Context, exec.Setup) (exec.Source, error), now func() time.Time, ticks <-chan time.Time) *harness {
 	t.Helper()
+	return startAs(t, func(c *worker.Config) { c.Openers.Source, c.Now, c.Ticks = open, now, ticks })
+}
+
+// startAs lets the test change what the worker works with.
+func startAs(t *testing.T, change func(*worker.Config)) *harness {
+	t.Helper()
 	h := &harness{t: t, dir: t.TempDir(), blobs: blob.NewMemory()}
 	h.c = &control{handler: make(chan func(context.Context, string, []byte) ([]byte, error), 1), moved: make(chan struct{}, 1), askedC: make(chan deploy.Returned), overC: make(chan deploy.Over)}
 	net, err := transport.OpenNetwork(context.Background(), transport.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := worker.New(worker.Config{
+	cfg := worker.Config{
 		ID: "w1", Slots: 4, Control: h.c, Network: network{net}, Blobs: h.blobs,
-		Openers: exec.Openers{Source: open, Operator: op.Open, Sink: sink.Open}, Files: []string{h.dir}, Logger: slog.New(slog.DiscardHandler), Patience: time.Second,
-		Now: now, Ticks: ticks,
-	})
+		Openers: exec.Openers{Source: source.Open, Operator: op.Open, Sink: sink.Open}, Files: []string{h.dir}, Logger: slog.New(slog.DiscardHandler), Patience: time.Second,
+	}
+	change(&cfg)
+	w := worker.New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { net.Run(ctx) })

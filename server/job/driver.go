@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	closeWithin = 20 * time.Second // tasks of a finished job end by themselves
-	stopWithin  = 10 * time.Second // tasks end when told to, before the job's end
-	leaveWithin = time.Second      // as much is waited before another attempt
+	closeWithin = 20 * time.Second       // tasks of a finished job end by themselves
+	stopWithin  = 10 * time.Second       // tasks end when told to, before the job's end
+	leaveWithin = 500 * time.Millisecond // as much is waited before another attempt: who hangs is left behind
 	askAgain    = 200 * time.Millisecond
 )
 
@@ -373,8 +373,8 @@ func (d *driver) note(ctx context.Context, act actNote) {
 	d.record(ctx, weir.Event{Job: j.ID, At: d.s.now(), Kind: act.Kind, Attempt: j.Attempt.Number, Message: act.Message})
 }
 
-// end ends the attempt: its coordinator first, so that nothing is decided any more,
-// then its tasks, wherever they may run.
+// end ends the attempt: its coordinator, so that nothing is decided any more, and its
+// tasks, wherever they may run.
 func (d *driver) end(ctx context.Context, act actEnd) {
 	attempt, endWork := d.machine.job.Attempt, d.cancel
 	d.cancel = func() {}
@@ -388,15 +388,20 @@ func (d *driver) end(ctx context.Context, act actEnd) {
 			d.askAll(ctx, workers, deploy.KindClose, deploy.Close{Header: deploy.Head(), Job: d.id, Attempt: attempt}, closeWithin, func([]byte) {})
 		}
 		endWork()
-		if run != nil {
-			<-run.doneC
-		}
 		within := leaveWithin
 		if act.Wait {
 			within = stopWithin
 		}
 		var last lastWords
-		d.askAll(ctx, workers, deploy.KindStop, deploy.Stop{Header: deploy.Head(), Job: d.id, Attempt: attempt}, within, last.add)
+		var stopping errgroup.Group // beside the coordinator's end, which may have to wait for the metastore
+		stopping.Go(func() error {
+			d.askAll(ctx, workers, deploy.KindStop, deploy.Stop{Header: deploy.Head(), Job: d.id, Attempt: attempt}, within, last.add)
+			return nil
+		})
+		if run != nil {
+			<-run.doneC
+		}
+		stopping.Wait() //nolint:errcheck // it has none
 		d.s.keep(d.id, attempt, &last)
 		d.s.release(d.id)
 		d.post(evEnded{attempt})

@@ -272,16 +272,16 @@ func (m *machine) fail(now time.Time, f weir.Failure, restart bool, out *actions
 // once, the others once nothing runs any more and no commit is open.
 func (m *machine) end(to weir.Status, f *weir.Failure, out *actions) {
 	m.ending, m.failure, m.phase = to, f, phaseEnd
-	switch {
-	case to == weir.StatusRestarting:
+	if to == weir.StatusRestarting { // its tasks end at once, however long the metastore takes
+		out.add(actEnd{})
 		m.status(to, f, out)
-	case to == weir.StatusStopped && m.job.Status == weir.StatusRunning:
+		return
+	}
+	m.wakeAt = time.Time{}
+	if to == weir.StatusStopped && m.job.Status == weir.StatusRunning {
 		m.status(weir.StatusStopping, nil, out)
 	}
-	if to != weir.StatusRestarting {
-		m.wakeAt = time.Time{}
-	}
-	out.add(actEnd{Close: to == weir.StatusFinished, Wait: to != weir.StatusRestarting})
+	out.add(actEnd{Close: to == weir.StatusFinished, Wait: true})
 }
 
 func (m *machine) ended(now time.Time, ev evEnded, out *actions) {

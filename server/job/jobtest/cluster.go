@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weir"
+	"weir/checkpoint"
 	"weir/checkpoint/blob"
 	"weir/checkpoint/clocktest"
 	"weir/exec"
@@ -52,6 +53,8 @@ type Cluster struct {
 
 	// LoseLease, if it says so, fails what a server asks of its lease.
 	LoseLease atomic.Pointer[func(server string) bool]
+	// Deciding, if set, is called before a checkpoint is decided.
+	Deciding atomic.Pointer[func()]
 
 	// Panic, once, has the next source that is asked for rows panic.
 	Panic atomic.Bool
@@ -155,26 +158,35 @@ func (c *Cluster) must(err error) {
 func (c *Cluster) Server(name string) *job.Service {
 	c.tb.Helper()
 	ctl := c.control(name)
+	store := view{c.Store, name, c}
 	s := job.New(job.Deps{
-		Store: leased{c.Store, name, &c.LoseLease}, Checkpoints: c.Store, Blobs: c.Blobs, Control: ctl, Reports: ctl, Logger: c.log.With("server", name),
+		Store: store, Checkpoints: store, Blobs: c.Blobs, Control: ctl, Reports: ctl, Logger: c.log.With("server", name),
 	}, job.Options{LeaseTTL: 2 * time.Second, Poll: 200 * time.Millisecond, CollectLinger: 100 * time.Millisecond, Now: c.Clock(name).Now})
 	c.run(name, ctl, s.Run)
 	return s
 }
 
-// A leased is the metastore as one server sees it.
-type leased struct {
+// A view is the metastore as one server sees it.
+type view struct {
 	*metastore.Store
 	server string
-	lose   *atomic.Pointer[func(server string) bool]
+	c      *Cluster
 }
 
 // AcquireLease fails when the test wants it to.
-func (l leased) AcquireLease(ctx context.Context, shard int, holder string, ttl time.Duration) (weir.Lease, error) {
-	if f := l.lose.Load(); f != nil && (*f)(l.server) {
+func (v view) AcquireLease(ctx context.Context, shard int, holder string, ttl time.Duration) (weir.Lease, error) {
+	if f := v.c.LoseLease.Load(); f != nil && (*f)(v.server) {
 		return weir.Lease{}, context.DeadlineExceeded
 	}
-	return l.Store.AcquireLease(ctx, shard, holder, ttl)
+	return v.Store.AcquireLease(ctx, shard, holder, ttl)
+}
+
+// CompleteCheckpoint takes as long as the test wants.
+func (v view) CompleteCheckpoint(ctx context.Context, fence weir.Fence, r checkpoint.Record, base bool) error {
+	if f := v.c.Deciding.Load(); f != nil {
+		(*f)()
+	}
+	return v.Store.CompleteCheckpoint(ctx, fence, r, base)
 }
 
 // Worker adds a worker.

@@ -1,0 +1,37 @@
+package job_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"weir"
+)
+
+// The tasks that a dead worker leaves behind end at once, though the metastore does not
+// answer: they wait neither for the decision that is in hand, nor for the job's next status.
+func TestSurvivorsEndAtOnce(t *testing.T) {
+	t.Parallel()
+	c, s := started(t)
+	decidingC, goOnC := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	hang := func() {
+		first.Do(func() { close(decidingC) })
+		<-goOnC
+	}
+	c.Deciding.Store(&hang)
+	<-decidingC
+	c.Kill("w2")
+	c.Until("no task runs any more", func(ctx context.Context) bool {
+		workers, err := s.Workers(ctx)
+		return err == nil && len(workers) > 0 && workers[0].ID == "w1" && workers[0].Tasks == 0
+	})
+	c.Deciding.Store(nil)
+	if j, err := s.Get(context.Background(), "counts"); err != nil || j.Attempt.Number != 1 {
+		t.Errorf("attempt %v, %v: another one began before the coordinator had ended", j.Attempt, err)
+	}
+	close(goOnC)
+	if j := finished(t, c, s, "counts"); j.Attempt == (weir.AttemptID{}) || j.Attempt.Number < 2 {
+		t.Errorf("attempt %v, want another one", j.Attempt)
+	}
+}
