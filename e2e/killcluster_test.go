@@ -39,6 +39,7 @@ type doomed struct {
 	dir, nats, metastore, storage string
 	listen                        map[string]string // a server's address
 	hosts                         *hosts            // each process is on the one of its name; nil: all on this machine
+	disk                          *disk             // workers write to; nil: to that of this machine
 	processes                     map[string]*process
 	rows, perSecond, keys         int // of each job
 }
@@ -89,8 +90,11 @@ func (d *doomed) command(name, plan string) *exec.Cmd {
 	}
 	cmd := exec.Command(built(d.t, "weir-killpoints", "make killpoints"), append(args, "--nats", d.nats, "--storage", d.storage, "--files", d.dir)...)
 	cmd.Env = append(os.Environ(), "WEIR_KILL="+plan)
-	if d.hosts != nil {
+	switch {
+	case d.hosts != nil:
 		return within(d.hosts.inner[name], cmd)
+	case d.disk != nil:
+		return d.disk.on(cmd, d.dir)
 	}
 	return cmd
 }
