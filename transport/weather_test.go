@@ -218,6 +218,11 @@ func (w weather) stream(t *testing.T, seed uint64) {
 	if err := d.Run(ctx, transporttest.NewTraffic(seed, w.frames, w.largest, false), each); err != nil {
 		t.Fatalf("seed %d: %v\nfrom %+v\nto   %+v", seed, err, b.from.Stats(), b.to.Stats())
 	}
+	for _, n := range []*transport.Network{b.from, b.to} { // weather loses; it damages nothing
+		if s := n.Stats(); s.Damaged+s.Foreign+s.Beyond > 0 {
+			t.Errorf("seed %d: %+v", seed, s)
+		}
+	}
 	t.Logf("seed %d: from %+v to %+v", seed, b.from.Stats(), b.to.Stats())
 	b.from.Release(d.Job, d.Attempt)
 	b.to.Release(d.Job, d.Attempt)
