@@ -33,7 +33,7 @@
 //	   The tasks of a later attempt restore from them. Storage counts: every chunk of a copy
 //	   is checked before a task gets it, and from the first that is not as it was written
 //	   on, or where there is no copy, the object comes from storage. Memory holds 8 bytes per
-//	   64 KiB of them.
+//	   64 KiB of them, and 64 KiB for each object that is being stored or restored.
 //
 // # Goroutines
 //

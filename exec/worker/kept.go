@@ -74,7 +74,11 @@ func createFile(path string) (io.WriteCloser, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err // and no file, which is not a nil *os.File
+	}
+	return f, nil
 }
 
 // Conditional is the store's own.
@@ -157,7 +161,7 @@ func (c *keptCopy) flush() {
 }
 
 // errNoRoom ends a copy.
-var errNoRoom = errors.New("it is larger than all copies together may be")
+var errNoRoom = errors.New("copies under way take more room than --keep gives to all")
 
 // reserve makes room for n bytes at the expense of the oldest copies. They are taken also
 // where it fails.
@@ -235,12 +239,21 @@ func (k *kept) remove(c *keptCopy) {
 	}
 }
 
-// wanted keeps of a job what a trigger tells of, and what is newer. One without a base
-// (of a savepoint) does not tell what the next attempt would start from.
+// wanted keeps of a job the base and what a trigger names, and what is newer. A savepoint's
+// trigger tells no base: it is most likely the newest of those that have ended.
 func (k *kept) wanted(t checkpoint.Trigger) {
-	k.drop(func(c *keptCopy) bool {
-		return c.job == t.Job && t.Base != 0 && c.id < t.Checkpoint && c.id != t.Base && !slices.Contains(t.Pending, c.id)
-	})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	base := t.Base
+	ended := func(c *keptCopy) bool {
+		return c.job == t.Job && c.id < t.Checkpoint && !slices.Contains(t.Pending, c.id)
+	}
+	for _, c := range k.mu.copies {
+		if t.Base == 0 && ended(c) {
+			base = max(base, c.id)
+		}
+	}
+	k.dropLocked(func(c *keptCopy) bool { return ended(c) && c.id != base })
 }
 
 // look drops the copies of jobs that have not run here for several looks.

@@ -225,11 +225,19 @@ func TestKeptDiskFull(t *testing.T) {
 			t.Errorf("object %d: as it was put: %v, after %d calls of storage", i, bytes.Equal(got, data), asked)
 		}
 	}
-	r.full, r.dir = false, filepath.Join(r.path(t, stateKey("job_a", 3, 0)), "below") // no folder
-	r.put(t, stateKey("job_a", 9, 0), content(3))
 	if text := r.log.String(); strings.Count(text, "\n") != 2 || strings.Count(text, "no space left on device") != 2 {
 		t.Errorf("said\n%s", text)
 	}
+	r.full = false
+	if err := os.WriteFile(filepath.Join(r.dir, "5"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.put(t, stateKey("job_a", 8, 0), content(3))
+	if text := r.log.String(); r.find(stateKey("job_a", 8, 0)) != nil || strings.Count(text, "\n") != 2 {
+		t.Errorf("where a file is in the way: said\n%s", text)
+	}
+	r.dir = filepath.Join(r.path(t, stateKey("job_a", 3, 0)), "below") // no folder can be
+	r.put(t, stateKey("job_a", 9, 0), content(3))
 	if want := []string{stateKey("job_a", 3, 0)}; !cmp.Equal(r.keys(), want) || r.mu.bytes != 2*keptChunk {
 		t.Errorf("copies %v of %d bytes", r.keys(), r.mu.bytes)
 	}
@@ -260,15 +268,16 @@ func TestKeptWanted(t *testing.T) {
 	for _, key := range slices.Concat(all("job_a", 1, 2, 3, 4, 5), all("job_b", 1)) {
 		r.put(t, key, content(10))
 	}
-	trigger := checkpoint.Trigger{Job: "job_a", Checkpoint: 4, Pending: []weir.CheckpointID{3, 4}}
-	r.wanted(trigger)
-	expect("a savepoint's trigger", slices.Concat(all("job_a", 1, 2, 3, 4, 5), all("job_b", 1))...)
-	trigger.Base = 1
-	r.wanted(trigger)
+	trigger := func(id, base weir.CheckpointID, pending ...weir.CheckpointID) {
+		r.wanted(checkpoint.Trigger{Job: "job_a", Checkpoint: id, Base: base, Pending: pending})
+	}
+	trigger(4, 1, 3, 4)
 	expect("a trigger", slices.Concat(all("job_a", 1, 3, 4, 5), all("job_b", 1))...)
-	trigger.Checkpoint, trigger.Pending = 6, []weir.CheckpointID{6}
-	trigger.Base = 3
-	r.wanted(trigger)
+	trigger(5, 0, 4, 5)
+	expect("a savepoint's trigger", slices.Concat(all("job_a", 3, 4, 5), all("job_b", 1))...)
+	trigger(4, 1, 3, 4)
+	expect("one that comes late", slices.Concat(all("job_a", 3, 4, 5), all("job_b", 1))...)
+	trigger(6, 3, 6)
 	expect("a later trigger", slices.Concat(all("job_a", 3), all("job_b", 1))...)
 	for range keptLooks + 1 {
 		r.look([]weir.JobID{"job_a"})
