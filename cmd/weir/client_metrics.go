@@ -30,6 +30,15 @@ type metricsView struct {
 	Unanswered []string `json:"unanswered"`
 }
 
+// rows says in a line what is known of rows.
+func (m metricsView) rows() string {
+	if m.RowsIn == nil {
+		return "rows not known: no task tells of them"
+	}
+	return fmt.Sprintf("rows in %s, %s/s; rows out %s, %s/s",
+		groupedIfKnown(m.RowsIn), groupedIfKnown(m.RowsInPerSecond), groupedIfKnown(m.RowsOut), groupedIfKnown(m.RowsOutPerSecond))
+}
+
 func newJobMetrics() *cobra.Command {
 	var f clientFlags
 	cmd := &cobra.Command{
@@ -58,9 +67,7 @@ func newJobMetrics() *cobra.Command {
 
 // print writes a line of rates, a table of channels, and who is missing in it.
 func (m metricsView) print(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "rows in %s, %s/s; rows out %s, %s/s\n",
-		groupedIfKnown(m.RowsIn), groupedIfKnown(m.RowsInPerSecond), groupedIfKnown(m.RowsOut), groupedIfKnown(m.RowsOutPerSecond))
-	if err != nil {
+	if _, err := fmt.Fprintln(w, m.rows()); err != nil {
 		return err
 	}
 	t := newTextTable("EDGE", "FROM", "TO", "LOCAL", "QUEUED", "UNACKED", "CREDIT", "PER SECOND", "RESENT")
@@ -77,6 +84,6 @@ func (m metricsView) print(w io.Writer) error {
 	if err := t.print(w); err != nil || len(m.Unanswered) == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "not answered, so not all is here: %s\n", strings.Join(m.Unanswered, ", "))
+	_, err := fmt.Fprintf(w, "not answered, so not all is here: %s\n", strings.Join(m.Unanswered, ", "))
 	return err
 }

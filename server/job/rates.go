@@ -131,14 +131,15 @@ func (s *Service) keep(job weir.JobID, attempt weir.AttemptID, l *lastWords) {
 
 // addRates adds what a worker's tasks of an attempt did to their chains.
 func (w *workerState) addRates(job weir.JobID, attempt weir.AttemptID, r *Rates) {
-	first := w.history[0]
+	last := w.history[len(w.history)-1]
+	first := last
 	for _, h := range w.history {
-		if w.at.Sub(h.at) <= rateOver {
+		if last.at.Sub(h.at) <= rateOver && statsOf(h.beat, job, attempt) != nil { // the attempt had begun
 			first = h
 			break
 		}
 	}
-	seconds := w.history[len(w.history)-1].at.Sub(first.at).Seconds()
+	seconds := last.at.Sub(first.at).Seconds()
 	for task, now := range statsOf(w.beat, job, attempt) {
 		c := r.add(now)
 		if c == nil {

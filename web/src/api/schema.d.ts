@@ -963,6 +963,8 @@ export interface components {
             restored_from: string;
             /** @description of its newest attempt; absent: not known, as nobody tells (any more) */
             rows_in?: number;
+            /** @description of the last seconds */
+            rows_in_per_second?: number;
             rows_out?: number;
             /** @description since the job began: see on_row_error */
             rows_rejected?: number;

@@ -1,13 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import { lazy, useMemo } from "react";
+import { lazy } from "react";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 import { get, type Job, jobPath } from "../api/client";
 import { bytes, count, countIfKnown, millis, rate } from "../format";
-import { useRates } from "../rates";
 import { rejected } from "../rejects";
 import { Later } from "../parts/later";
 import { Notice } from "../parts/notice";
-import { Status } from "../parts/status";
+import { hasEnded, Status } from "../parts/status";
 import { When } from "../parts/time";
 import { JobActs } from "./job-acts";
 import { Behind } from "./job-behind";
@@ -34,8 +33,6 @@ export function JobPage() {
   const tab = params.get("tab") ?? "overview";
   const query = useQuery({ queryKey: ["job", name], queryFn: () => get<Job>(jobPath(name)) });
   const job = query.data;
-  const reading = useMemo(() => job && [job], [job]);
-  const rates = useRates(reading, query.dataUpdatedAt);
   if (!job) return query.isPending ? <p className="answer">Reading…</p> : <Notice error={query.error} />;
   return (
     <>
@@ -45,7 +42,7 @@ export function JobPage() {
         <span className="grow" />
         <JobActs job={job} onDeleted={() => void navigate("/")} />
       </div>
-      <Answer job={job} rows={rates.get(job.id)?.at(-1)} />
+      <Answer job={job} />
       {job.status === "FAILED" && ["metastore_behind", "restore"].includes(job.failure?.reason ?? "") ? (
         <Behind job={job} />
       ) : job.failure && (
@@ -78,13 +75,13 @@ export function JobPage() {
   );
 }
 
-function Answer({ job, rows }: { job: Job; rows: number | undefined }) {
+function Answer({ job }: { job: Job }) {
   const cp = job.last_checkpoint;
   return (
     <p className="answer">
       {job.status === "RUNNING" ? (
         <>
-          Running at <b>{rows === undefined ? "–" : rate(rows)}</b> rows/s, {countIfKnown(job.rows_in)} rows in{" · "}
+          Running at <b>{rate(job.rows_in_per_second ?? NaN)}</b> rows/s, {countIfKnown(job.rows_in)} rows in{" · "}
         </>
       ) : job.rows_in !== undefined && (
         <>
@@ -107,7 +104,7 @@ function Answer({ job, rows }: { job: Job; rows: number | undefined }) {
           last checkpoint {cp.id}, <When at={cp.completed_at} />, {millis(cp.duration_ms)}, {bytes(cp.state_bytes)}
         </>
       ) : (
-        "no checkpoint yet"
+        `no checkpoint${hasEnded(job.status) ? "" : " yet"}`
       )}
     </p>
   );
@@ -142,7 +139,7 @@ function Settings({ job }: { job: Job }) {
             {rows.map(([name, value]) => (
               <tr key={name}>
                 <td>{name}</td>
-                <td className="mono">{value}</td>
+                <td className="mono wrap">{value}</td>
               </tr>
             ))}
           </tbody>

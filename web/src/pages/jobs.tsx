@@ -32,7 +32,7 @@ export function JobsPage() {
     });
   }
   const header = (key: Key, label: string, numeric = false) => (
-    <th className={numeric ? "num" : undefined} aria-sort={sort?.key === key ? (sort.down ? "descending" : "ascending") : undefined}>
+    <th className={numeric ? "num wide" : undefined} aria-sort={sort?.key === key ? (sort.down ? "descending" : "ascending") : undefined}>
       <button onClick={() => setSort({ key, down: sort?.key === key ? !sort.down : numeric })}>
         {label}
         {sort?.key === key ? (sort.down ? " ↓" : " ↑") : ""}
@@ -65,23 +65,23 @@ export function JobsPage() {
       )}
       {all.length > 0 && (
         <div className="panel scroll">
-          <table>
+          <table className="jobs">
             <thead>
               <tr>
                 {header("name", "Name")}
                 {header("status", "Status")}
                 <th className="num">Rows/s</th>
                 {header("rows_in", "Rows in", true)}
-                <th>Last checkpoint</th>
+                <th className="wide">Last checkpoint</th>
                 {header("attempt", "Attempt", true)}
-                <th className="num">Parallelism</th>
-                <th>Started</th>
+                <th className="num wide">Parallelism</th>
+                <th className="wide">Started</th>
               </tr>
             </thead>
             <tbody>
               {shown.map((j) => (
                 <tr key={j.id} className="press" onClick={() => void navigate(`/jobs/${j.name}`)}>
-                  <td>
+                  <td className="name">
                     <Link to={`/jobs/${j.name}`} title={j.name}>
                       {j.name}
                     </Link>
@@ -90,11 +90,11 @@ export function JobsPage() {
                     <Status value={j.status} />
                   </td>
                   <td className="num">
-                    <Spark values={rates.get(j.id) ?? []} />
-                    {j.status === "RUNNING" ? rate(rates.get(j.id)?.at(-1) ?? NaN) : "–"}
+                    {j.status === "RUNNING" && <Spark values={rates.get(j.id) ?? []} />}
+                    {j.status === "RUNNING" ? rate(j.rows_in_per_second ?? NaN) : "–"}
                   </td>
-                  <td className="num">{countIfKnown(j.rows_in)}</td>
-                  <td>
+                  <td className="num wide">{countIfKnown(j.rows_in)}</td>
+                  <td className="wide">
                     {j.last_checkpoint ? (
                       <>
                         <When at={j.last_checkpoint.completed_at} /> · {millis(j.last_checkpoint.duration_ms)} · {bytes(j.last_checkpoint.state_bytes)}
@@ -103,9 +103,9 @@ export function JobsPage() {
                       "–"
                     )}
                   </td>
-                  <td className="num">{j.attempt}</td>
-                  <td className="num">{j.parallelism}</td>
-                  <td>
+                  <td className="num wide">{j.attempt}</td>
+                  <td className="num wide">{j.parallelism}</td>
+                  <td className="wide">
                     <When at={j.started_at} />
                   </td>
                 </tr>
@@ -121,11 +121,11 @@ export function JobsPage() {
 function summary(jobs: Job[], pending: boolean) {
   if (pending) return "Reading…";
   const n = (status: string) => jobs.filter((j) => j.status === status).length;
-  const troubled = n("FAILED") + n("RESTARTING");
+  const troubled = [["FAILED", "failed"], ["RESTARTING", "restarting"]].filter(([status = ""]) => n(status) > 0).map(([status = "", word]) => `${n(status)} ${word}`);
   return (
     <>
       <b>{n("RUNNING")}</b> of {jobs.length} {jobs.length === 1 ? "job is" : "jobs are"} running
-      {troubled > 0 ? `; ${n("FAILED")} failed, ${n("RESTARTING")} restarting.` : "."}
+      {troubled.length > 0 ? `; ${troubled.join(", ")}.` : "."}
     </>
   );
 }
