@@ -5,14 +5,13 @@ import { type Checkpoint, get, type Job, jobPath, type Savepoint, type Triggered
 import { began } from "../checkpoints";
 import { bytes } from "../format";
 import { type Act, Dialog } from "../parts/dialog";
-
-const ended = ["STOPPED", "CANCELED", "FINISHED", "FAILED"];
+import { hasEnded } from "../parts/status";
 
 /** JobActs are the buttons of a job: what its status allows. */
 export function JobActs({ job, onDeleted }: { job: Job; onDeleted: () => void }) {
   const [open, setOpen] = useState<"savepoint" | "stop" | "cancel" | "restore" | "delete">();
   const navigate = useNavigate();
-  const over = ended.includes(job.status);
+  const over = hasEnded(job.status);
   const close = () => setOpen(undefined);
   return (
     <>

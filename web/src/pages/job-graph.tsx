@@ -7,13 +7,16 @@ import { countIfKnown, rate } from "../format";
 import { Notice } from "../parts/notice";
 
 type Chain = JobPlan["chains"][number];
-type ChainNode = Node<{ chain: Chain; index: number }, "chain">;
+type ChainNode = Node<{ chain: Chain; index: number; down: boolean }, "chain">;
 
-/** JobGraph draws the operator graph from left to right, with live rates. */
+const boxWidth = 232;
+
+/** JobGraph draws the operator graph from left to right, on a small screen downwards, with live rates. */
 export function JobGraph({ job }: { job: Job }) {
   const plan = useQuery({ queryKey: ["plan", job.name], queryFn: () => get<JobPlan>(jobPath(job.name, "/plan")) });
   const [chosen, setChosen] = useState<number>();
-  const { nodes, edges } = useMemo(() => layout(plan.data), [plan.data]);
+  const down = useMemo(() => matchMedia("(max-width: 720px)").matches, []);
+  const { nodes, edges, height } = useMemo(() => layout(plan.data, down), [plan.data, down]);
   const chain = chosen === undefined ? undefined : plan.data?.chains[chosen];
   return (
     <div className="panel">
@@ -36,8 +39,9 @@ export function JobGraph({ job }: { job: Job }) {
         </div>
       )}
       <div className={chain ? "split" : ""}>
-        <div className="graph">
+        <div className="graph" style={down ? { height: Math.min(Math.max(height + 40, 220), 640) } : undefined}>
           <ReactFlow
+            key={plan.data ? "graph" : "empty"} // it fits the view to its nodes once
             nodes={nodes}
             edges={edges}
             nodeTypes={nodeTypes}
@@ -88,10 +92,10 @@ function Side({ chain }: { chain: Chain }) {
 }
 
 function ChainBox({ data, selected }: NodeProps<ChainNode>) {
-  const { chain } = data;
+  const { chain, down } = data;
   return (
     <div className="node" style={selected ? { borderColor: "var(--accent)" } : undefined}>
-      <Handle type="target" position={Position.Left} />
+      <Handle type="target" position={down ? Position.Top : Position.Left} />
       <b>
         <span>{chain.operators[0]?.kind.replace("_", " ")}</span>
         <span>× {chain.parallelism}</span>
@@ -107,7 +111,7 @@ function ChainBox({ data, selected }: NodeProps<ChainNode>) {
         <span className="busy" style={{ width: percent(chain.busy) }} />
         <span className="blocked" style={{ width: percent(chain.back_pressured) }} />
       </div>
-      <Handle type="source" position={Position.Right} />
+      <Handle type="source" position={down ? Position.Bottom : Position.Right} />
     </div>
   );
 }
@@ -118,19 +122,20 @@ function percent(share: number | undefined): string {
   return `${Math.round(100 * (share ?? 0))}%`;
 }
 
-function layout(plan: JobPlan | undefined): { nodes: ChainNode[]; edges: Edge[] } {
-  if (!plan) return { nodes: [], edges: [] };
+function layout(plan: JobPlan | undefined, down: boolean): { nodes: ChainNode[]; edges: Edge[]; height: number } {
+  if (!plan) return { nodes: [], edges: [], height: 0 };
   const graph = new dagre.graphlib.Graph();
-  graph.setGraph({ rankdir: "LR", ranksep: 90, nodesep: 30 });
+  graph.setGraph({ rankdir: down ? "TB" : "LR", ranksep: down ? 50 : 90, nodesep: 30 });
   graph.setDefaultEdgeLabel(() => ({}));
   const height = (c: Chain) => 48 + 20 * c.operators.length;
-  plan.chains.forEach((c, i) => graph.setNode(String(i), { width: 232, height: height(c) }));
+  plan.chains.forEach((c, i) => graph.setNode(String(i), { width: boxWidth, height: height(c) }));
   plan.edges.forEach((e) => graph.setEdge(String(e.from), String(e.to)));
   dagre.layout(graph);
   return {
+    height: graph.graph().height ?? 0,
     nodes: plan.chains.map((chain, index) => {
       const at = graph.node(String(index));
-      return { id: String(index), type: "chain", position: { x: at.x - 116, y: at.y - height(chain) / 2 }, data: { chain, index } };
+      return { id: String(index), type: "chain", position: { x: at.x - boxWidth / 2, y: at.y - height(chain) / 2 }, data: { chain, index, down } };
     }),
     edges: plan.edges.map((e, i) => ({
       id: String(i),

@@ -39,7 +39,7 @@ export function JobRejects({ job }: { job: Job }) {
         </span>
       </header>
       <div className="scroll">
-        <table aria-label="Rejected rows">
+        <table className="rejects" aria-label="Rejected rows">
           <thead>
             <tr>
               <th>Where</th>

@@ -4,6 +4,7 @@ import { type Column, get, type Job, jobPath } from "../api/client";
 import { count } from "../format";
 import { type Change, LiveResult, type Row, sortRows } from "../live";
 import { Notice } from "../parts/notice";
+import { hasEnded } from "../parts/status";
 
 const shownRows = 200;
 const paintEvery = 150; // ms
@@ -79,7 +80,7 @@ export function JobResult({ job }: { job: Job }) {
               ))}
             </tbody>
           </table>
-          {rows.length === 0 && <div className="empty">No row yet.</div>}
+          {rows.length === 0 && <div className="empty">{hasEnded(job.status) ? "No row." : "No row yet."}</div>}
         </div>
       )}
     </div>
@@ -101,7 +102,7 @@ function useLive(job: Job): { rows: Row[] | undefined; lost: boolean } {
   const [rows, setRows] = useState<Row[]>();
   const [lost, setLost] = useState(false);
   const result = useRef(new LiveResult());
-  const following = job.has_result && !["STOPPED", "CANCELED", "FINISHED", "FAILED"].includes(job.status);
+  const following = job.has_result && !hasEnded(job.status);
   useEffect(() => {
     if (!following) {
       setRows(undefined);

@@ -14,6 +14,11 @@ const colours: Record<string, string> = {
   aborted: "grey",
 };
 
+/** hasEnded says that a job of that status does nothing more by itself. */
+export function hasEnded(status: string): boolean {
+  return ["STOPPED", "CANCELED", "FINISHED", "FAILED"].includes(status);
+}
+
 /** Status shows a job's or a checkpoint's status: colour, shape and word. */
 export function Status({ value }: { value: string }) {
   return <span className={`status ${colours[value] ?? "grey"}`}>{value.toLowerCase()}</span>;
