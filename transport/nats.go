@@ -30,6 +30,10 @@ const (
 	// elsewhere takes a worker two round trips, with TLS and its own three to four: below
 	// 5 ms nearby, 120 ms where 30 ms lie between; and 75 ms more if none was there at first.
 	absentInCluster = 250 * time.Millisecond
+	// madeAtOnce is how long a connection may take to be made within these, and madeMost
+	// bounds what is added where it took longer.
+	madeAtOnce = 30 * time.Millisecond
+	madeMost   = 500 * time.Millisecond
 )
 
 // What a connection is for, part of its name.
@@ -106,8 +110,9 @@ type link struct {
 	most    atomic.Int64 // max_payload, as the first connection found it
 	takes   atomic.Int64 // max_payload, as the last one did; nats.go gives it under a lock
 	say     *complaints
-	// shunned says that the last try was refused for want of credentials.
-	shunned atomic.Bool
+	// refusals are the tries in a row that were refused for want of credentials.
+	refusals atomic.Int64
+	made     time.Duration // how long the first connection took to make
 	// reconnects is how often the connection had come back when it was last looked at.
 	reconnects atomic.Uint64
 	log        *slog.Logger
@@ -149,7 +154,9 @@ func connect(ctx context.Context, opts Options, names subjects, role string) (*l
 		opts.Security.exposed(log)
 	}
 	all := append(l.options(opts.Name+" "+role), nats.PingInterval(pingEvery(role)), nats.CustomInboxPrefix(names.inbox(opts.Worker)))
+	began := time.Now()
 	nc, err := nats.Connect(opts.URL, append(all, secured...)...)
+	l.made = time.Since(began)
 	var malformed *url.Error // it repeats the URL, with its password
 	if errors.As(err, &malformed) {
 		return nil, fmt.Errorf("connect to NATS at %s%s: this is no URL: want nats://HOST:PORT, several with commas", redacted(opts.URL), from)
@@ -178,8 +185,11 @@ func (l *link) options(name string) []nats.Option {
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectBufSize(-1),
-		nats.CustomReconnectDelay(func(int) time.Duration {
-			if l.shunned.Load() {
+		nats.CustomReconnectDelay(func(round int) time.Duration {
+			if round == 1 { // the server may have ended nothing but this connection
+				return rand.N(reconnectWait / 8)
+			}
+			if n := l.refusals.Load(); n > 0 && n >= int64(len(l.nc.Servers())) { // all of them
 				return unwelcomeWait
 			}
 			return reconnectWait/2 + rand.N(reconnectWait/4)
@@ -225,7 +235,7 @@ func (l *link) lost(nc *nats.Conn, err error) {
 // left soon, for another server, or to look whether its max_payload was raised: only a new
 // connection is told.
 func (l *link) back(nc *nats.Conn) {
-	l.shunned.Store(false)
+	l.refusals.Store(0)
 	most := nc.MaxPayload()
 	if most < leastMessage {
 		l.leave(nc, most)
@@ -276,11 +286,11 @@ func errSmall(where string, most int64) error {
 // has one line for an outage, and one every now and then.
 func (l *link) refused(err error) {
 	if unwelcome(err) {
-		l.shunned.Store(true)
+		l.refusals.Add(1)
 		l.say.refused(err)
 		return
 	}
-	l.shunned.Store(false)
+	l.refusals.Store(0)
 	l.mu.Lock()
 	first := !l.mu.told
 	l.mu.told = true
@@ -421,11 +431,15 @@ func (l *link) closed() error {
 }
 
 // absentFor is for how long nobody answers for a worker that is alive, at most.
+// A worker's next connection takes about as long to make as ours did: where that is much,
+// as with passwords that NATS has as costly hashes, it counts twice, since others make theirs
+// at the same time.
 func (l *link) absentFor() time.Duration {
+	slow := min(max(2*(l.made-madeAtOnce), 0), madeMost)
 	if l.several || l.nc.ConnectedClusterName() != "" {
-		return absentInCluster
+		return absentInCluster + slow
 	}
-	return absentAlone
+	return absentAlone + slow
 }
 
 // stableSince is when the connection came up or the servers last changed; zero

@@ -1,0 +1,93 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"weir"
+	"weir/transport"
+)
+
+// TestRotationInOrder: the file has the new password before NATS is told, as docs/nats.md
+// says. The worker is away for less than takes it for dead, also where NATS has passwords as
+// hashes that take it long; judged by the quickest rotation, however busy the machine is.
+func TestRotationInOrder(t *testing.T) {
+	t.Parallel()
+	const first, second = secret + "-1", secret + "-2"
+	for name, has := range map[string]map[string]string{
+		"plain": {first: first, second: second},
+		"bcrypt": {
+			first:  "$2a$10$lpCevqMiI5a2wPC/IM5k7.AAAPmavrEYnzwg5ZDi58kgh7kwdrWmK",
+			second: "$2a$10$ZiqKUCfB4xk0I0TAyZXiSeIAIWKy8otzjaKDWtOE6MxuMWlXmmopC",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			users := func(password string, port int) server.Options {
+				return server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, AuthTimeout: 60, Users: []*server.User{
+					{Username: "server", Password: has[first]}, {Username: "worker", Password: has[password]},
+				}}
+			}
+			url, ns := guarded(t, users(first, 0))
+			path := file(t, first)
+			as := func(s transport.Security, d *diary) *transport.Control {
+				c, err := transport.OpenControl(t.Context(), transport.Options{URL: url, Name: s.User, Security: s, Log: d.log()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(c.Close)
+				return c
+			}
+			said := newDiary(t)
+			lead, worker := as(transport.Security{User: "server", Password: first}, newDiary(t)), as(transport.Security{User: "worker", PasswordFile: path}, said)
+			serve(t, worker, "life", echo)
+			pinged(t, lead, "life")
+			var longest time.Duration
+			for n, next := range []string{second, first, second, first, second, first, second, first} {
+				if err := os.WriteFile(path, []byte(next), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				opts := users(next, ns.Addr().(*net.TCPAddr).Port)
+				doneC := make(chan error, 1)
+				go func() { doneC <- ns.ReloadOptions(&opts) }()
+				longest = awayFor(t, lead, func() bool { return strings.Count(said.String(), "nats connection is back") > n })
+				if err := <-doneC; err != nil {
+					t.Fatal(err)
+				}
+				if t.Logf("away for %v, of %v", longest, lead.AbsentFor()); longest < lead.AbsentFor() && n > 0 {
+					return
+				}
+			}
+			t.Errorf("the worker was away for %v, and would be taken for dead after %v", longest, lead.AbsentFor())
+		})
+	}
+}
+
+// awayFor says for how long nobody answers for the worker until it is back.
+func awayFor(t *testing.T, lead *transport.Control, back func() bool) time.Duration {
+	t.Helper()
+	var since time.Time
+	for ctx := bounded(t); ; {
+		was := back()
+		pingCtx, cancel := context.WithTimeout(ctx, 20*time.Millisecond) // what was under way when it was cut off is lost
+		_, err := lead.Ping(pingCtx, testWorker)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			t.Fatal("the worker was not cut off, or did not come back")
+		case err == nil && was && since.IsZero():
+			return 0
+		case err == nil && was:
+			return time.Since(since)
+		case errors.Is(err, weir.ErrNotFound) && since.IsZero():
+			since = time.Now()
+		}
+	}
+}
