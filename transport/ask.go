@@ -29,6 +29,7 @@ const (
 type ask struct {
 	control *Control
 	subject string
+	from    string // who is to answer, as in the subject of the answer
 	message message
 	body    []byte
 	report  bool          // it goes on until ctx ends
@@ -69,6 +70,9 @@ func (a *ask) run(ctx context.Context) ([]byte, error) {
 // ends the wait: what was under way is lost.
 func (a *ask) once(ctx context.Context) (*nats.Msg, error) {
 	link := a.control.link
+	if link.nc.IsClosed() {
+		return nil, nats.ErrConnectionClosed
+	}
 	if !link.up() { // nothing is written to storage for nobody
 		return nil, nats.ErrReconnectBufExceeded
 	}
@@ -79,7 +83,7 @@ func (a *ask) once(ctx context.Context) (*nats.Msg, error) {
 	tryCtx, cancel := context.WithTimeout(ctx, a.try)
 	defer cancel()
 	defer link.asking.add(cancel)()
-	return link.nc.RequestWithContext(tryCtx, a.subject, data)
+	return a.control.mail.ask(tryCtx, a.from, a.subject, data)
 }
 
 // pack makes the message as it is to be sent now. A body that is too large for it goes

@@ -23,7 +23,8 @@ type Control struct {
 	names   subjects
 	link    *link
 	objects *store
-	life    string        // names this process in the parts of its heartbeats
+	mail    *mailbox
+	life    string        // names this process in the parts of its heartbeats, and its inbox
 	beats   atomic.Uint64 // heartbeats that went in parts
 }
 
@@ -38,7 +39,14 @@ func OpenControl(ctx context.Context, opts Options) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Control{opts: opts, names: names, link: l, objects: newStore(opts), life: weir.NewIncarnation()}, nil
+	c := &Control{opts: opts, names: names, link: l, objects: newStore(opts), life: weir.NewIncarnation()}
+	at := names.inbox(opts.Worker, c.life)
+	c.mail, err = openMailbox(l.nc, at+">", func(from, id string) string { return at + from + "." + id })
+	if err != nil {
+		l.nc.Close()
+		return nil, fmt.Errorf("listen at %s: %w", at, err)
+	}
+	return c, nil
 }
 
 // Close ends the connection; running calls fail.
@@ -79,7 +87,7 @@ func (c *Control) Command(ctx context.Context, worker weir.WorkerID, key weir.Co
 	if err := checkToken("kind", key.Kind); err != nil {
 		return nil, err
 	}
-	a := ask{control: c, subject: c.names.command(worker, key.Kind), absent: absentAfter, body: body}
+	a := ask{control: c, subject: c.names.command(worker, key.Kind), from: c.names.from(worker), absent: absentAfter, body: body}
 	a.message.Kind = key.Kind
 	if key.Job != "" {
 		a.message.Key = &messageKey{key.Job, key.Attempt, key.ID}
@@ -101,7 +109,7 @@ func (c *Control) MaxPayload() int { return c.link.maxPayload() }
 // It is repeated with the same id until a server answers or ctx ends, so nothing is
 // lost silently (T9); a server may see it more than once.
 func (c *Control) Publish(ctx context.Context, kind string, body []byte) ([]byte, error) {
-	a := ask{control: c, subject: c.names.report(), report: true, body: body}
+	a := ask{control: c, subject: c.names.report(), from: c.names.from(""), report: true, body: body}
 	a.message.Kind = kind
 	reply, err := a.run(ctx)
 	if err != nil {
@@ -120,14 +128,15 @@ func (c *Control) Ping(ctx context.Context, worker weir.WorkerID) (string, error
 	if err := c.Ready(); err != nil {
 		return "", fmt.Errorf("ping worker %s: %w: %w", worker, weir.ErrConflict, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, pingLimit)
+	try, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
-	reply, err := c.link.nc.RequestWithContext(ctx, c.names.ping(worker), nil)
+	defer c.link.asking.add(cancel)() // it may be our own connection that swallows it
+	reply, err := c.mail.ask(try, c.names.from(worker), c.names.ping(worker), nil)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
 		return "", fmt.Errorf("ping worker %s: %w: nobody listens", worker, weir.ErrNotFound)
-	case err != nil && ctx.Err() != nil && c.Connected():
-		return "", fmt.Errorf("ping worker %s: silence: %w", worker, ctx.Err())
+	case err != nil && c.Connected() && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded)):
+		return "", fmt.Errorf("ping worker %s: silence: %w", worker, err)
 	case err != nil:
 		return "", fmt.Errorf("ping worker %s: %w: no connection to NATS: %w", worker, weir.ErrConflict, err)
 	}

@@ -124,7 +124,8 @@
 // A connection is TLS where the server wants it or Security says so, and says who it is by
 // password, token, nkey or creds; files are read anew for each connection. Which user may
 // do what is for NATS to decide: subject.go makes all subjects so that it can, and
-// deploy/nats.conf lists what servers and workers need. A subject that NATS forbids is
+// deploy/nats.conf lists what servers and workers need. An answer's subject says whose it is
+// (mailbox.go), so that no worker needs leave to answer anywhere. A subject that NATS forbids is
 // logged, and ends a command that cannot be sent (weir.ErrInvalid); a refused connection
 // is tried again more slowly. Nothing is authenticated within a message: workers of one
 // cluster trust each other's frames.

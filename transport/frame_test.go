@@ -148,19 +148,20 @@ func TestSubjects(t *testing.T) {
 	}
 	job := string(testJob)
 	for got, want := range map[string]string{
-		s.data(testJob, testAttempt, testChannel):        "weir.prod.d." + job + ".3-aabbccdd.3_4.1_2",
-		s.dataTo(testJob, testAttempt, testChannel.To):   "weir.prod.d." + job + ".3-aabbccdd.3_4.*",
-		s.acks(testJob, testAttempt, testChannel):        "weir.prod.k." + job + ".3-aabbccdd.1_2.3_4",
-		s.acksTo(testJob, testAttempt, testChannel.From): "weir.prod.k." + job + ".3-aabbccdd.1_2.*",
-		s.command("w-1", "read"):                         "weir.prod.w.w-1.command.read",
-		s.command("w-1@life", "x"):                       "weir.prod.w.w-1.life.life.x",
-		s.command("server-1", "x"):                       "weir.prod.s.server-1.command.x",
-		s.command("server-1@1", "*"):                     "weir.prod.s.server-1.life.1.*",
-		s.ping("w-1"):                                    "weir.prod.w.w-1.ping",
-		s.inbox("w-1"):                                   "weir.prod.i.w.w-1",
-		s.inbox(""):                                      "weir.prod.i.s",
-		s.report():                                       "weir.prod.s.report",
-		s.heartbeat():                                    "weir.prod.s.heartbeat",
+		s.data(testJob, testAttempt, testChannel):            "weir.prod.d." + job + ".3-aabbccdd.3_4.1_2",
+		s.dataTo(testJob, testAttempt, testChannel.To):       "weir.prod.d." + job + ".3-aabbccdd.3_4.*",
+		s.acks(testJob, testAttempt, testChannel):            "weir.prod.k." + job + ".3-aabbccdd.1_2.3_4",
+		s.acksTo(testJob, testAttempt, testChannel.From):     "weir.prod.k." + job + ".3-aabbccdd.1_2.*",
+		s.command("w-1", "read"):                             "weir.prod.w.w-1.command.read",
+		s.command("w-1@life", "x"):                           "weir.prod.w.w-1.life.life.x",
+		s.command("server-1", "x"):                           "weir.prod.s.server-1.command.x",
+		s.command("server-1@1", "*"):                         "weir.prod.s.server-1.life.1.*",
+		s.ping("w-1"):                                        "weir.prod.w.w-1.ping",
+		s.inbox("w-1", "life"):                               "weir.prod.i.w.w-1.life.",
+		s.inbox("", "life"):                                  "weir.prod.i.s.life.",
+		s.from("w-1@life") + s.from("server-1") + s.from(""): "w.w-1ss",
+		s.report():    "weir.prod.s.report",
+		s.heartbeat(): "weir.prod.s.heartbeat",
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

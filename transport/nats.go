@@ -153,7 +153,7 @@ func connect(ctx context.Context, opts Options, names subjects, role string) (*l
 	if role == roleControl { // once for a process
 		opts.Security.exposed(log)
 	}
-	all := append(l.options(opts.Name+" "+role), nats.PingInterval(pingEvery(role)), nats.CustomInboxPrefix(names.inbox(opts.Worker)))
+	all := append(l.options(opts.Name+" "+role), nats.PingInterval(pingEvery(role)))
 	began := time.Now()
 	nc, err := nats.Connect(opts.URL, append(all, secured...)...)
 	l.made = time.Since(began)
@@ -419,10 +419,11 @@ func (l *link) await(ctx context.Context) error {
 	}
 }
 
-// close ends the connection.
+// close ends the connection, and the calls that wait for an answer.
 func (l *link) close() {
 	l.ours.Store(true)
 	l.nc.Close()
+	l.asking.interrupt()
 }
 
 // closed says why the connection is closed, though nobody here did that.

@@ -82,7 +82,7 @@ func foreign(u *server.User) *server.User {
 	}
 	name := "foreign " + u.Username
 	return &server.User{Username: name, Password: name, Account: u.Account, Permissions: &server.Permissions{
-		Publish: move(u.Permissions.Publish), Subscribe: move(u.Permissions.Subscribe), Response: u.Permissions.Response,
+		Publish: move(u.Permissions.Publish), Subscribe: move(u.Permissions.Subscribe),
 	}}
 }
 
@@ -341,7 +341,7 @@ func forbidden() map[string]struct {
 	commands := []string{
 		"w.worker-2.command.deploy", "w.worker-2.command.stop", "w.worker-1.command.deploy", "w.worker-2.life.x.deploy",
 		"w.worker-2.life.x.read", "w.worker-2.ping", "s.server-1.command.checkpoint", "s.server-1.life.x.checkpoint", "s.server-1.ping",
-		"i.w.worker-2.x.1", "i.w.worker-1.x.1", "i.s.x.1",
+		"i.w.worker-2.x.1", "i.w.worker-1.x.1", "i.s.x.1", "i.s.x.s.1", "i.w.worker-2.x.s.1",
 	}
 	servers := [][2]string{
 		{"s.report", "s.report"},
@@ -365,11 +365,12 @@ func forbidden() map[string]struct {
 	everywhere := [][2]string{
 		{"d.>", "d.job.1.4_5.1_2"}, {"k.>", "k.job.1.1_2.4_5"}, {"w.>", "w.worker-1.command.deploy"}, {"w.worker-1.command.*", "w.worker-1.command.read"}, {"i.w.>", "i.w.worker-1.x.1"},
 	}
-	all := slices.Concat(commands, workers, []string{"w.worker-1.command.read", "anything"})
+	others := []string{"i.s.x.w.worker-2.1", "i.w.worker-2.x.w.worker-2.1", "i.w.worker-1.x.w.worker-2.1"} // their answers
+	all := slices.Concat(commands, workers, others, []string{"w.worker-1.command.read", "i.s.x.w.worker-1.1", "i.s.x.s.1", "anything"})
 	return map[string]list{
-		"worker-1":         {commands, slices.Concat(servers, neighbours)},
+		"worker-1":         {slices.Concat(commands, others), slices.Concat(servers, neighbours)},
 		"worker":           {commands, servers},
-		"server":           {slices.Concat(workers, []string{"s.server-1.life.x.checkpoint", "s.server-1.ping", "i.s.x.1", "i.w.worker-1.x.1"}), everywhere},
+		"server":           {slices.Concat(workers, []string{"s.server-1.life.x.checkpoint", "s.server-1.ping", "i.s.x.1", "i.w.worker-1.x.1", "i.s.x.w.worker-1.1"}), everywhere},
 		"foreign worker-1": {all, slices.Concat(servers, neighbours, everywhere)},
 		"foreign worker":   {all, slices.Concat(servers, neighbours, everywhere)},
 		"foreign server":   {all, slices.Concat(servers, neighbours, everywhere)},
@@ -450,27 +451,34 @@ func cannotSubscribe(t *testing.T, it, witness *client, subject, example string)
 	}
 }
 
-// TestForbiddenAnswers: a worker answers whoever asked it, once, where the question said.
+// TestForbiddenAnswers: a worker answers in its own name, and only whoever asks so. A message
+// that it sends to itself, and that wants an answer elsewhere, gives it no leave.
 func TestForbiddenAnswers(t *testing.T) {
 	t.Parallel()
 	s := startSecured(t, 1)
-	worker, srv := s.client(t, "worker-1"), s.client(t, "server")
-	const inbox = "weir.default.i.s.x.1"
-	asked, answers := listenTo(t, worker, "weir.default.w.worker-1.command.*"), listenTo(t, srv, inbox)
-	worker.say(t, inbox, "unasked")
-	worker.refused(t, "Publish to", inbox)
+	worker, witness := s.client(t, "worker-1"), s.client(t, "all")
+	asked := listenTo(t, worker, "weir.default.w.worker-1.command.*")
+	rows := listenTo(t, worker, "weir.default.d.>")
+	const inbox = "weir.default.i.s.life.w.worker-1.1"
+	answers := listenTo(t, witness, "weir.default.i.>")
+	srv := s.client(t, "server")
 	if err := srv.PublishRequest("weir.default.w.worker-1.command.deploy", inbox, nil); err != nil {
 		t.Fatal(err)
 	}
-	question := receive(t, asked)
-	for _, answer := range []string{"first", "second"} {
-		if err := question.Respond([]byte(answer)); err != nil {
+	if err := receive(t, asked).Respond([]byte("the answer")); err != nil {
+		t.Fatal(err)
+	}
+	if m := receive(t, answers); m.Subject != inbox || string(m.Data) != "the answer" {
+		t.Errorf("%s: %s", m.Subject, m.Data)
+	}
+	for _, elsewhere := range []string{"weir.default.w.worker-2.command.stop", "weir.default.i.s.life.w.worker-2.1", "weir.other.s.report", "orders.new"} {
+		if err := worker.PublishRequest("weir.default.d.job.1.4_5.1_2", elsewhere, nil); err != nil {
 			t.Fatal(err)
 		}
-	}
-	worker.refused(t, "Publish to", inbox)
-	if m := receive(t, answers); string(m.Data) != "first" {
-		t.Errorf("the answer is %s", m.Data)
+		if err := receive(t, rows).Respond([]byte("forbidden")); err != nil {
+			t.Fatal(err)
+		}
+		worker.refused(t, "Publish to", elsewhere)
 	}
 	if n, _, err := answers.Pending(); n > 0 || err != nil {
 		t.Errorf("%d answers more, %v", n, err)

@@ -24,8 +24,8 @@ func TestRotationInOrder(t *testing.T) {
 	for name, has := range map[string]map[string]string{
 		"plain": {first: first, second: second},
 		"bcrypt": {
-			first:  "$2a$10$lpCevqMiI5a2wPC/IM5k7.AAAPmavrEYnzwg5ZDi58kgh7kwdrWmK",
-			second: "$2a$10$ZiqKUCfB4xk0I0TAyZXiSeIAIWKy8otzjaKDWtOE6MxuMWlXmmopC",
+			first:  "$2a$08$9pU2ihRxkt7J93kaJlvLAOeZepPpMcVLuR9QBIeZDmxlb2hKhyOcC",
+			second: "$2a$08$3ariUEaIojcQJ63MSYs.XemhPnlXmIyGltTSnf8CPbij6bP86OCRW",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,12 +15,14 @@ import (
 //	weir.<cluster>.w.<worker>.life.<incarnation>.<kind>      the same, for one life of the worker
 //	weir.<cluster>.s.<server>.…                              the same, server → server
 //	weir.<cluster>.s.report · .s.heartbeat                   worker → every server
-//	weir.<cluster>.i.w.<worker>.… · .i.s.…                   answers to a worker, to a server
+//	weir.<cluster>.i.<to>.<life>.<from>.<id>                 answers; to and from are w.<worker>, or s for a server
 //
 // A task is <chain>_<subtask>. A receiver subscribes d…<to-task>.*, a sender
 // k…<from-task>.*. A command's kind is in its subject, so that NATS decides who may
-// send which. An answer goes to the subject that the request named, which nobody need
-// be allowed to publish on but who was asked (allow_responses).
+// send which. An answer goes to the subject that the question named, and nobody is allowed
+// to publish on it but who was asked. (NATS could let those answer, and no others, whom a
+// question has reached; but it takes the subject of the answer from the question, so that a
+// worker which sends itself a frame that asks for an answer might then say anything.)
 type subjects struct{ prefix string }
 
 // serverPrefix begins the names under which servers take commands; no worker's name
@@ -109,10 +111,16 @@ func (s subjects) ping(w weir.WorkerID) string { return s.place(w) + ".ping" }
 func (s subjects) report() string              { return s.prefix + "s.report" }
 func (s subjects) heartbeat() string           { return s.prefix + "s.heartbeat" }
 
-// inbox is where answers arrive: below a worker's name, or at the servers'.
-func (s subjects) inbox(w weir.WorkerID) string {
-	if w == "" {
-		return s.prefix + "i.s"
+// inbox begins the subjects of answers to one life of a worker, or of a server ("").
+func (s subjects) inbox(to weir.WorkerID, life string) string {
+	return s.prefix + "i." + s.from(to) + "." + life + "."
+}
+
+// from is who asks, or answers, in the subject of an answer.
+func (s subjects) from(name weir.WorkerID) string {
+	worker, _, _ := strings.Cut(string(name), "@")
+	if worker == "" || strings.HasPrefix(worker, serverPrefix) {
+		return "s"
 	}
-	return s.prefix + "i.w." + string(w)
+	return "w." + worker
 }
