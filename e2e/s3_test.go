@@ -19,7 +19,7 @@ import (
 )
 
 // A job whose snapshots lie in S3 counts exactly over kill -9 of a worker and over a
-// restart of the S3 server; no secret shows anywhere.
+// restart of the S3 server; no secret shows anywhere. Workers keep copies of their state.
 func TestCountsOnS3(t *testing.T) {
 	t.Parallel()
 	const rows, users = 60_000, 20_000
@@ -36,6 +36,9 @@ func TestCountsOnS3(t *testing.T) {
 			SELECT behavior, SUM(n) AS n FROM v GROUP BY behavior`, users, users),
 	}, nil)
 	a.awaitJob("main", 30*time.Second, "a checkpoint is complete", func(j job) bool { return j.Base != "nothing" })
+	if copies, err := filepath.Glob(filepath.Join(dir, "data", "worker-*", "kept", "*", "*")); err != nil || len(copies) == 0 {
+		t.Errorf("copies of state: %v, %v", copies, err)
+	}
 	var workers struct {
 		Workers []struct {
 			ID  string `json:"id"`
@@ -74,6 +77,9 @@ func TestCountsOnS3(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "data", "objects")); !os.IsNotExist(err) {
 		t.Errorf("a folder for objects is there too: %v", err)
+	}
+	if strings.Contains(up.log.String(), "copy of the state") {
+		t.Error("a copy was no good")
 	}
 	if strings.Contains(up.log.String(), s3test.SecretKey) {
 		t.Error("the log shows the secret")
