@@ -25,7 +25,7 @@ type Network struct {
 	start  time.Time
 	alarms alarms
 	shares atomic.Bool  // they are smaller than the inputs know
-	warned atomic.Int64 // when the last damaged message was logged, likewise
+	warned atomic.Int64 // when the last damaged message was logged, in nanoseconds after start
 
 	mu struct {
 		sync.Mutex

@@ -216,7 +216,7 @@ func (w weather) stream(t *testing.T, seed uint64) {
 		}
 	}
 	if err := d.Run(ctx, transporttest.NewTraffic(seed, w.frames, w.largest, false), each); err != nil {
-		t.Fatalf("seed %d: %v\nfrom %+v\nto   %+v", seed, err, b.from.Stats(), b.to.Stats())
+		t.Fatalf("seed %d: %v\nfrom %+v\n%+v\nto   %+v\n%+v", seed, err, b.from.Stats(), b.from.Channels(), b.to.Stats(), b.to.Channels())
 	}
 	for _, n := range []*transport.Network{b.from, b.to} { // weather loses; it damages nothing
 		if s := n.Stats(); s.Damaged+s.Foreign+s.Beyond > 0 {
