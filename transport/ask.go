@@ -48,6 +48,7 @@ func (a *ask) run(ctx context.Context) ([]byte, error) {
 	if len(a.body) > 0 && !json.Valid(a.body) {
 		return nil, fmt.Errorf("%w: body of %q is not JSON", weir.ErrInvalid, a.message.Kind)
 	}
+	a.control.link.forgive(a.subject) // its permission may have been mended
 	defer func() { a.drop(ctx, a.message.Object) }()
 	for {
 		began := time.Now()

@@ -43,7 +43,7 @@ func OpenControl(ctx context.Context, opts Options) (*Control, error) {
 	at := names.inbox(opts.Worker, c.life)
 	c.mail, err = openMailbox(l.nc, at+">", func(from, id string) string { return at + from + "." + id })
 	if err != nil {
-		l.nc.Close()
+		l.close()
 		return nil, fmt.Errorf("listen at %s: %w", at, err)
 	}
 	return c, nil

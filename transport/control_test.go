@@ -248,7 +248,7 @@ func pinged(t *testing.T, c *transport.Control, want string) {
 	t.Helper()
 	for ctx := bounded(t); ; {
 		got, err := c.Ping(ctx, testWorker)
-		if ctx.Err() == nil && (errors.Is(err, weir.ErrNotFound) || errors.Is(err, context.DeadlineExceeded)) {
+		if ctx.Err() == nil && (errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrConflict) || errors.Is(err, context.DeadlineExceeded)) {
 			continue // not yet, or not so soon on a busy machine
 		}
 		if err != nil || got != want {

@@ -125,6 +125,7 @@ func TestSmallServerIsLeft(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Errorf("the request that waited: %v", err)
 	}
+	transporttest.Until(t, "that is said", func() bool { return strings.Contains(d.String(), "nats connection is back") })
 	for what, times := range map[string]int{"nats connection lost": 1, "nats is of no use": 1, "nats connection is back": 1} {
 		if n := strings.Count(d.String(), what); n != times {
 			t.Errorf("%q is said %d times\n%s", what, n, d)

@@ -26,7 +26,7 @@ import (
 // A secured is NATS servers as deploy/nats.conf has them. Its users' passwords are their
 // names, but the server's.
 type secured struct {
-	certs   transport.Certificates
+	ca      *transporttest.Authority
 	servers []*server.Server
 }
 
@@ -41,12 +41,13 @@ const (
 // "foreign NAME" is what NAME is, of the cluster "other".
 func startSecured(t testing.TB, n int) *secured {
 	t.Helper()
-	s := &secured{certs: transport.NewCertificates(t)}
+	s := &secured{ca: transporttest.NewAuthority(t)}
+	cert, key := s.ca.Host(t, "127.0.0.1", time.Now().Add(time.Hour))
 	routes := []string{}
 	for i := range n {
-		opts := transport.ReadNATSConf(t, fmt.Sprintf("NATS_NAME = \"nats-%d\"\nNATS_CERT = %q\nNATS_KEY = %q\nNATS_CA = %q\nNATS_ROUTES = [%s]\n"+
+		opts := readNATSConf(t, fmt.Sprintf("NATS_NAME = \"nats-%d\"\nNATS_CERT = %q\nNATS_KEY = %q\nNATS_CA = %q\nNATS_ROUTES = [%s]\n"+
 			"NATS_ROUTE_PASSWORD = \"ofRoutes\"\nNATS_WEIR_SERVER = %q\nNATS_WEIR_WORKER = \"worker\"\nNATS_WEIR_WORKER_1 = \"worker-1\"\n",
-			i+1, s.certs.CertFile, s.certs.KeyFile, s.certs.CAFile, strings.Join(routes, ", "), serverHash))
+			i+1, cert, key, s.ca.File, strings.Join(routes, ", "), serverHash))
 		opts.Host, opts.Port, opts.Cluster.Host, opts.Cluster.Port = "127.0.0.1", server.RANDOM_PORT, "127.0.0.1", server.RANDOM_PORT
 		opts.NoSigs, opts.NoLog = true, true
 		for _, u := range slices.Clone(opts.Users) {
@@ -93,7 +94,7 @@ func (s *secured) url(i int) string {
 // as are the options of a process that connects to server i as user.
 func (s *secured) as(user string, i int, worker weir.WorkerID, log *slog.Logger) transport.Options {
 	return transport.Options{URL: s.url(i), Name: "test", Worker: worker, Log: log, Security: transport.Security{
-		CAFile: s.certs.CAFile, User: user, Password: passwordOf(user),
+		CAFile: s.ca.File, User: user, Password: passwordOf(user),
 	}}
 }
 
@@ -274,7 +275,7 @@ func (s *secured) client(t testing.TB, user string) *client {
 	t.Helper()
 	c := &client{name: user, refusedC: make(chan string, 16)}
 	var err error
-	c.Conn, err = nats.Connect(s.url(0), nats.UserInfo(user, passwordOf(user)), nats.RootCAs(s.certs.CAFile),
+	c.Conn, err = nats.Connect(s.url(0), nats.UserInfo(user, passwordOf(user)), nats.RootCAs(s.ca.File),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { tell(c.refusedC, err.Error()) }))
 	if err != nil {
 		t.Fatal(err)
@@ -502,5 +503,48 @@ func TestForbiddenIsSaid(t *testing.T) {
 	// It would hear no command, so it offers itself to nobody.
 	if err := st.control.Heartbeat(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "forbids this user to subscribe to weir.default.") {
 		t.Errorf("heartbeat: %v", err)
+	}
+}
+
+// TestForbiddenIsMended: a worker that may not hear its commands does so once its user may,
+// and so does a server that may not say them; nobody is started again.
+func TestForbiddenIsMended(t *testing.T) {
+	t.Parallel()
+	users := func(subscribe, publish string, port int) server.Options {
+		own := &server.SubjectPermission{Allow: []string{"weir.>"}}
+		return server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, AuthTimeout: 60, Users: []*server.User{
+			{Username: "server", Password: "server", Permissions: &server.Permissions{Subscribe: own, Publish: &server.SubjectPermission{Allow: []string{publish}}}},
+			{Username: "worker", Password: "worker", Permissions: &server.Permissions{Publish: own, Subscribe: &server.SubjectPermission{Allow: []string{subscribe}}}},
+		}}
+	}
+	url, ns := guarded(t, users("weir.default.i.>", "weir.default.i.>", 0))
+	open := func(user string, log *slog.Logger) *transport.Control {
+		c, err := transport.OpenControl(t.Context(), transport.Options{URL: url, Name: user, Log: log, Security: transport.Security{User: user, Password: user}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	said := &record{}
+	worker, lead := open("worker", slog.New(slog.NewTextHandler(said, nil))), open("server", nil)
+	serve(t, worker, "life", echo)
+	transporttest.Until(t, "it sends no heartbeats", func() bool { return worker.Heartbeat(t.Context(), nil) != nil })
+	if _, err := lead.Request(bounded(t), testWorker, "x", []byte("1")); !errors.Is(err, weir.ErrInvalid) {
+		t.Errorf("a command that is forbidden: %v", err)
+	}
+	mended := users("weir.>", "weir.>", ns.Addr().(*net.TCPAddr).Port)
+	if err := ns.ReloadOptions(&mended); err != nil {
+		t.Fatal(err)
+	}
+	transporttest.Until(t, "it hears a command", func() bool {
+		_, err := lead.Request(bounded(t), testWorker, "x", []byte("1"))
+		return err == nil
+	})
+	if err := worker.Heartbeat(t.Context(), nil); err != nil {
+		t.Errorf("heartbeat: %v", err)
+	}
+	if strings.Contains(said.String(), "nats connection") {
+		t.Errorf("its user need not know of connections:\n%s", said)
 	}
 }

@@ -29,7 +29,11 @@ const (
 	restartFirst = 100 * time.Millisecond // before a worker is started again that has died twice, then doubled
 	restartMost  = 5 * time.Second
 	steadyAfter  = 10 * time.Second // a worker that lived this long starts again at once
-	childGrace   = 3 * time.Second  // for a worker to end by itself
+	// childGrace is for a worker to end by itself, which takes it moments. Only who hangs in
+	// storage or in a sink's target takes longer; somebody at a terminal waits for this
+	// process, and a kill loses nothing: its output is taken up or removed by the next
+	// attempt, and parts of an upload are found by a check of storage.
+	childGrace   = 3 * time.Second
 	readyTimeout = 30 * time.Second
 )
 

@@ -106,7 +106,10 @@ func (s *Service) jobsToCheck(ctx context.Context, req StorageRequest, report *S
 	return slices.Compact(ids), storageAway(err)
 }
 
-// messageAfter is how old the object of a control message must be to be nobody's.
+// messageAfter is how old the object of a control message must be to be nobody's: a message
+// lives for seconds. One that waits for NATS to come back may be older, and a clock may be
+// wrong by more; nothing is lost by that. Who cannot read its object refuses it as a conflict
+// or is silent, and its sender sends it anew, with another object.
 const messageAfter = time.Hour
 
 // sweepMessages has a repair delete what control messages have left.

@@ -48,6 +48,34 @@ func NewAuthority(t testing.TB) *Authority {
 // certificate expires. It trusts clients of this authority.
 func (a *Authority) Server(t testing.TB, host string, expires time.Time) *tls.Config {
 	t.Helper()
+	key := newKey(t)
+	trusted := x509.NewCertPool()
+	trusted.AddCert(a.cert)
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{sign(t, a.host(host, expires), a.cert, key, a.key)}, PrivateKey: key}},
+		ClientCAs:    trusted,
+	}
+}
+
+// Host writes such a certificate and its key. It serves a client too, as those of servers
+// that call each other do.
+func (a *Authority) Host(t testing.TB, host string, expires time.Time) (certFile, keyFile string) {
+	t.Helper()
+	return a.pair(t, "host-"+host, a.host(host, expires))
+}
+
+// Client writes a client's certificate and its key.
+func (a *Authority) Client(t testing.TB, name string, expires time.Time) (certFile, keyFile string) {
+	t.Helper()
+	return a.pair(t, name, &x509.Certificate{
+		SerialNumber: big.NewInt(3), Subject: pkix.Name{CommonName: name}, NotBefore: a.cert.NotBefore, NotAfter: expires,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+}
+
+// host describes the certificate of a name or an IP address.
+func (a *Authority) host(host string, expires time.Time) *x509.Certificate {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), NotBefore: a.cert.NotBefore, NotAfter: expires,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -57,24 +85,13 @@ func (a *Authority) Server(t testing.TB, host string, expires time.Time) *tls.Co
 	} else {
 		template.DNSNames = []string{host}
 	}
-	key := newKey(t)
-	trusted := x509.NewCertPool()
-	trusted.AddCert(a.cert)
-	return &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		Certificates: []tls.Certificate{{Certificate: [][]byte{sign(t, template, a.cert, key, a.key)}, PrivateKey: key}},
-		ClientCAs:    trusted,
-	}
+	return template
 }
 
-// Client writes a client's certificate and its key.
-func (a *Authority) Client(t testing.TB, name string, expires time.Time) (certFile, keyFile string) {
+// pair signs a certificate and writes it and its key.
+func (a *Authority) pair(t testing.TB, name string, template *x509.Certificate) (certFile, keyFile string) {
 	t.Helper()
 	key := newKey(t)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(3), Subject: pkix.Name{CommonName: name}, NotBefore: a.cert.NotBefore, NotAfter: expires,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	}
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
