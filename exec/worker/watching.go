@@ -108,21 +108,12 @@ func (w *Worker) askCurrent(ctx context.Context) error {
 		return err
 	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.mu.lost = w.mu.lost[told:]
-	var ending []*attempt
 	for _, h := range answer.Attempts {
 		if a := w.mu.attempts[h.Job]; a != nil && a.m.Attempt == h.Attempt {
 			a.log.Info("attempt is over", "worker", w.cfg.ID)
-			a.cancel()
-			ending = append(ending, a)
-		}
-	}
-	w.mu.Unlock()
-	for _, a := range ending {
-		select {
-		case <-a.doneC:
-		case <-ctx.Done():
-			return ctx.Err()
+			a.cancel() // its sources read nothing more, however long a call of theirs hangs
 		}
 	}
 	return nil

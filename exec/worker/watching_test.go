@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir"
+	"weir/exec"
 	"weir/exec/deploy"
 	"weir/exec/source"
 )
@@ -40,8 +41,14 @@ type watched struct {
 
 func startWatched(t *testing.T) *watched {
 	t.Helper()
+	return startWatchedWith(t, source.Open)
+}
+
+// startWatchedWith starts one whose sources are opened by open.
+func startWatchedWith(t *testing.T, open func(context.Context, exec.Setup) (exec.Source, error)) *watched {
+	t.Helper()
 	x := &watched{tickC: make(chan time.Time), at: time.Now()}
-	x.harness = startAt(t, source.Open, func() time.Time {
+	x.harness = startAt(t, open, func() time.Time {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		return x.at
@@ -130,6 +137,28 @@ func TestSleepDropsStale(t *testing.T) {
 	}
 	m = x.deployment(2, endless) // it takes new ones
 	x.must(deploy.KindDeploy, m)
+	x.grows("rows of the next attempt")
+}
+
+// A task that hangs in an attempt that is over holds nobody up: other sources go on.
+func TestStaleHangs(t *testing.T) {
+	t.Parallel()
+	inC, goneC := make(chan struct{}, 2), make(chan struct{})
+	x := startWatchedWith(t, func(ctx context.Context, s exec.Setup) (exec.Source, error) {
+		src, err := source.Open(ctx, s)
+		if s.Attempt == at(1) {
+			src = hung{src, inC, goneC}
+		}
+		return src, err
+	})
+	defer close(goneC)
+	m := x.deployment(1, endless)
+	x.must(deploy.KindDeploy, m)
+	<-inC
+	x.look(time.Hour, true)
+	<-x.c.askedC
+	x.c.overC <- deploy.Over{Header: deploy.Head(), Attempts: []deploy.Held{{Job: jobID, Attempt: m.Attempt}}}
+	x.must(deploy.KindDeploy, x.deployment(2, endless))
 	x.grows("rows of the next attempt")
 }
 

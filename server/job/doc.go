@@ -93,6 +93,15 @@
 // (Service.returned); the answer of a server that may not decide is weir.ErrConflict. A process that was replaced and wakes up is not heard again, and
 // commands are addressed to one life of a worker, so that two never run the same tasks.
 //
+// # The end of an attempt
+//
+// The tasks of an attempt that has failed are told to end at once, before the job's row says
+// RESTARTING and beside the end of its coordinator: neither a metastore that is slow or away
+// nor a decision in hand keeps survivors at work. The next attempt begins once the
+// coordinator has ended and every living worker has said that its tasks have, or half a
+// second has passed: who hangs in a call is left behind, and changes nothing when it comes
+// back, since the attempt is over. A job's last attempt waits 10 s for that.
+//
 // # Goroutines
 //
 // Service.Run owns five: heartbeats, reports, commands of other servers, the watch over
