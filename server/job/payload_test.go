@@ -65,3 +65,39 @@ func TestMaxPayloadBelowLeast(t *testing.T) {
 		})
 	}
 }
+
+// TestMaxPayloadBelowFrames: NATS comes back with a max_payload that is smaller than the
+// frames which are under way, and larger than a row: the attempt ends with that reason, and
+// the next one's frames are smaller.
+func TestMaxPayloadBelowFrames(t *testing.T) {
+	t.Parallel()
+	c := jobtest.NewOn(t, transport.ServerOptions{})
+	s := c.Server("s1")
+	c.Worker("w1", 1)
+	c.Worker("w2", 1)
+	c.Heard(s, 2)
+	const rows, rate = 6000, 2000
+	const table = "CREATE TABLE s (k BIGINT, v STRING) WITH ('connector' = 'datagen', 'rows-per-second' = '%d', 'number-of-rows' = '%d', " +
+		"'fields.k.kind' = 'sequence', 'fields.k.start' = '1'); " +
+		"SELECT SUM(n) AS n FROM (SELECT v, COUNT(*) AS n FROM (SELECT LPAD(CAST(k AS STRING), 5000, 'x') AS v FROM s) GROUP BY v)"
+	if _, err := s.Submit(t.Context(), c.Spec("wide", fmt.Sprintf(table, rate, rows), 2)); err != nil {
+		t.Fatal(err)
+	}
+	c.Await(s, "wide", weir.StatusRunning)
+	c.RestartNATS(transport.ServerOptions{MaxPayload: 8 << 10})
+	j := c.Await(s, "wide", weir.StatusFinished, weir.StatusFailed)
+	if j.Status != weir.StatusFinished {
+		t.Fatalf("%s, %+v", j.Status, j.Failure)
+	}
+	if got := results(t, s, "wide"); len(got) != 1 || got[0] != fmt.Sprintf(`{"n":%d}`, rows) {
+		t.Errorf("%v", got)
+	}
+	list, err := c.Store.Events(t.Context(), j.ID, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const why = "bytes is larger than the NATS server takes (max_payload is 8192)"
+	if !slices.ContainsFunc(list, func(e weir.Event) bool { return strings.Contains(e.Message, why) }) {
+		t.Errorf("nobody says why: %+v", list)
+	}
+}
