@@ -192,3 +192,38 @@ func TestEndsCompleteCommits(t *testing.T) {
 		})
 	}
 }
+
+// R17: a sink whose target has no room fails its attempt, with the reason, again and again;
+// once there is room the job goes on by itself, and each row is there once.
+func TestSinkHasNoRoom(t *testing.T) {
+	t.Parallel()
+	c := jobtest.New(t)
+	s := c.Server("s1")
+	c.Worker("w1", 4)
+	c.Heard(s, 1)
+	out := filepath.Join(c.Dir, "out")
+	j := submit(t, c, s, "copy", copyRows(out))
+	completed(t, c, "copy")
+	c.Full.Store(true)
+	c.Until("three attempts have failed for it", func(ctx context.Context) bool {
+		events, err := c.Store.Events(ctx, j.ID, 0, 1000)
+		n := 0
+		for _, e := range events {
+			if strings.HasPrefix(e.Message, "RESTARTING") && strings.Contains(e.Message, "no space left on device") {
+				n++
+			}
+		}
+		return err == nil && n >= 3
+	})
+	c.Full.Store(false)
+	c.Await(s, "copy", weir.StatusFinished)
+	got := lines(t, out)
+	for line, n := range got {
+		if n != 1 {
+			t.Errorf("%d times %s", n, line)
+		}
+	}
+	if len(got) != 40000 {
+		t.Errorf("%d rows, want 40000", len(got))
+	}
+}

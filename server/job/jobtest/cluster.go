@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,6 +56,9 @@ type Cluster struct {
 	LoseLease atomic.Pointer[func(server string) bool]
 	// Deciding, if set, is called before a checkpoint is decided.
 	Deciding atomic.Pointer[func()]
+
+	// Full, as long as it is set, leaves sinks no room to write.
+	Full atomic.Bool
 
 	// Panic, once, has the next source that is asked for rows panic.
 	Panic atomic.Bool
@@ -199,7 +203,7 @@ func (c *Cluster) Worker(name string, slots int) {
 	ctl := c.control(name)
 	w := worker.New(worker.Config{
 		ID: weir.WorkerID(name), Slots: slots, PID: os.Getpid(), Host: "test", Control: ctl, Network: net, Blobs: c.Blobs,
-		Openers: exec.Openers{Source: c.openSource, Operator: op.Open, Sink: sink.Open}, Files: []string{c.Dir}, Logger: c.log,
+		Openers: exec.Openers{Source: c.openSource, Operator: op.Open, Sink: c.openSink}, Files: []string{c.Dir}, Logger: c.log,
 		Now: c.Clock(name).Now, Tasks: exec.Options{Now: c.Clock(name).Now}, Keep: c.Kept(name), KeepBytes: c.KeepBytes,
 	})
 	c.run(name, ctl, func(ctx context.Context) error {
@@ -227,6 +231,34 @@ func (c *Cluster) openSource(ctx context.Context, s exec.Setup) (exec.Source, er
 		return nil, err
 	}
 	return &panicking{src, &c.Panic}, nil
+}
+
+// openSink opens a sink that has no room when the test wants it to.
+func (c *Cluster) openSink(ctx context.Context, s exec.Setup) (exec.Operator, error) {
+	op, err := sink.Open(ctx, s)
+	if w, ok := op.(writing); ok {
+		return &filling{w, &c.Full}, err
+	}
+	return op, err
+}
+
+// A writing is a sink whose output is made visible by commits.
+type writing interface {
+	exec.Operator
+	exec.Committer
+}
+
+type filling struct {
+	writing
+	full *atomic.Bool
+}
+
+// Process implements exec.Operator.
+func (f *filling) Process(b *batch.Batch, out exec.Collector) error {
+	if f.full.Load() {
+		return fmt.Errorf("write: %w", syscall.ENOSPC)
+	}
+	return f.writing.Process(b, out)
 }
 
 type panicking struct {
