@@ -131,9 +131,8 @@ func optional(t time.Time) *time.Time {
 func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 	ctx := c.Request().Context()
 	var graph struct {
-		Bounded       bool            `json:"bounded"`
-		Result        json.RawMessage `json:"result"`
-		LatencyTarget string          `json:"latency_target"`
+		Bounded       bool   `json:"bounded"`
+		LatencyTarget string `json:"latency_target"`
 	}
 	if err := json.Unmarshal(j.Plan, &graph); err != nil {
 		s.deps.Logger.Warn("plan not read", "job", j.ID, "err", err)
@@ -143,7 +142,7 @@ func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 		Base: s.snapshotText(ctx, j.ID, j.Base), RestoredFrom: s.snapshotText(ctx, j.ID, j.RestoredFrom), Parallelism: j.Parallelism, MaxParallelism: j.MaxParallelism,
 		SQL: j.SQL, Checkpoint: checkpointJSON{orObject(j.Checkpoint)}, Restart: restartJSON{orObject(j.Restart)}, OnRowError: j.OnRowError, StopSavepoint: j.StopSavepoint,
 		LatencyTarget: cmp.Or(graph.LatencyTarget, plan.DefaultLatency.String()),
-		Bounded:       graph.Bounded, HasResult: len(graph.Result) > 0 && string(graph.Result) != "null",
+		Bounded:       graph.Bounded, HasResult: keepsResult(j),
 		CreatedAt: j.CreatedAt.UTC(), StartedAt: optional(j.StartedAt), EndedAt: optional(j.EndedAt), Failure: viewFailure(j.Failure),
 	}
 	if rates, err := s.deps.Service.Rates(ctx, string(j.ID)); err == nil && rates.Known() {

@@ -97,9 +97,17 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 	ctx, cancel := streamContext(c.Request())
 	defer cancel()
 	cursor := c.Request().Header.Get("Last-Event-ID")
-	page, err := s.deps.Service.Changes(ctx, param(c, "job"), cursor)
+	j, err := s.deps.Service.Get(ctx, param(c, "job"))
 	if err != nil {
+		return err
+	}
+	page, err := s.deps.Service.Changes(ctx, param(c, "job"), cursor)
+	switch {
+	case err == nil:
+	case j.Status.Terminal(), !keepsResult(j), !errors.Is(err, weir.ErrConflict) && !errors.Is(err, job.ErrUnavailable):
 		return err // nothing is sent yet: an ordinary problem
+	default:
+		page = nil // its tasks are between attempts, or have just ended: later
 	}
 	out := newStream(c)
 	for {
@@ -126,6 +134,14 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 			page = nil // its tasks are between attempts: later
 		}
 	}
+}
+
+// keepsResult reports whether a job keeps a result that can be read.
+func keepsResult(j weir.Job) bool {
+	var graph struct {
+		Result json.RawMessage `json:"result"`
+	}
+	return json.Unmarshal(j.Plan, &graph) == nil && len(graph.Result) > 0 && string(graph.Result) != "null"
 }
 
 func sendChanges(out *stream, page *job.ChangePage, exact bool) error {

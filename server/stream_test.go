@@ -75,15 +75,17 @@ func TestChanges(t *testing.T) {
 	a.fake.changes = func(_ context.Context, cursor string) (*job.ChangePage, error) {
 		asked = append(asked, cursor)
 		switch len(asked) {
-		case 1:
-			return &job.ChangePage{Columns: columns, Reset: true, Changes: []job.Change{change("+I", `{"n":1}`), change("+I", `{"n":9007199254740993}`)}, AsOf: job.AsOf{Checkpoint: 3, Live: true}, Cursor: "c1", More: true, Status: weir.StatusRunning}, nil
-		case 2:
-			return &job.ChangePage{Columns: columns, Changes: []job.Change{change("-U", `{"n":1}`), change("+U", `{"n":2}`)}, Cursor: "c2", Status: weir.StatusRunning}, nil
-		case 3: // between two attempts
-			return nil, fmt.Errorf("%w: 1 of 2 tasks", job.ErrUnavailable)
-		case 4: // they have just ended
+		case 1: // its tasks end just now
 			return nil, fmt.Errorf("%w: no such task", weir.ErrConflict)
-		case 5:
+		case 2:
+			return &job.ChangePage{Columns: columns, Reset: true, Changes: []job.Change{change("+I", `{"n":1}`), change("+I", `{"n":9007199254740993}`)}, AsOf: job.AsOf{Checkpoint: 3, Live: true}, Cursor: "c1", More: true, Status: weir.StatusRunning}, nil
+		case 3:
+			return &job.ChangePage{Columns: columns, Changes: []job.Change{change("-U", `{"n":1}`), change("+U", `{"n":2}`)}, Cursor: "c2", Status: weir.StatusRunning}, nil
+		case 4: // between two attempts
+			return nil, fmt.Errorf("%w: 1 of 2 tasks", job.ErrUnavailable)
+		case 5: // they have just ended
+			return nil, fmt.Errorf("%w: no such task", weir.ErrConflict)
+		case 6:
 			return &job.ChangePage{Columns: columns, Reset: true, Cursor: "c4", Status: weir.StatusRestarting}, nil
 		}
 		return &job.ChangePage{Columns: columns, Cursor: "c5", Status: weir.StatusFinished}, nil
@@ -107,7 +109,7 @@ func TestChanges(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"c0", "c1", "c2", "c2", "c2", "c4"}, asked); diff != "" {
+	if diff := cmp.Diff([]string{"c0", "c0", "c1", "c2", "c2", "c2", "c4"}, asked); diff != "" {
 		t.Errorf("cursors: -want +got:\n%s", diff)
 	}
 }
@@ -115,10 +117,13 @@ func TestChanges(t *testing.T) {
 func TestChangesRefused(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/v1/jobs/nobody/results", nil)
-	r.Header.Set("Accept", "text/event-stream")
-	if res := a.serve(t, r); res.StatusCode != http.StatusNotFound || res.Header.Get("Content-Type") != "application/problem+json" {
-		t.Fatalf("changes of no job: %s", res.Status)
+	call[server.Job](t, a, "POST", "/v1/jobs", map[string]any{"name": "writes", "sql": "CREATE TABLE g (k STRING) WITH ('connector' = 'datagen'); CREATE TABLE void (k STRING) WITH ('connector' = 'blackhole'); INSERT INTO void SELECT k FROM g"}, 201)
+	for name, want := range map[string]int{"nobody": http.StatusNotFound, "writes": http.StatusConflict} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost/v1/jobs/"+name+"/results", nil)
+		r.Header.Set("Accept", "text/event-stream")
+		if res := a.serve(t, r); res.StatusCode != want || res.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("changes of %s: %s", name, res.Status)
+		}
 	}
 }
 
