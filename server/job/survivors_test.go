@@ -15,6 +15,8 @@ func TestSurvivorsEndAtOnce(t *testing.T) {
 	t.Parallel()
 	c, s := started(t)
 	decidingC, goOnC := make(chan struct{}), make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(goOnC) })
+	defer goOn()
 	var first sync.Once
 	hang := func() {
 		first.Do(func() { close(decidingC) })
@@ -38,7 +40,7 @@ func TestSurvivorsEndAtOnce(t *testing.T) {
 	if j, err := s.Get(context.Background(), "counts"); err != nil || j.Attempt.Number != 1 {
 		t.Errorf("attempt %v, %v: another one began before the coordinator had ended", j.Attempt, err)
 	}
-	close(goOnC)
+	goOn()
 	if j := finished(t, c, s, "counts"); j.Attempt.Number < 2 {
 		t.Errorf("attempt %v, want another one", j.Attempt)
 	}
