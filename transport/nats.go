@@ -125,6 +125,7 @@ type link struct {
 		away   bool            // the log says that the connection was lost, and not that it is back
 		told   bool            // and also that it is tried again
 		small  int             // servers in a row that take too little
+		wait   time.Duration   // before the last try to hear what is forbidden
 		quiet  bool            // the next one is made to be heard again, and nobody need know
 	}
 }

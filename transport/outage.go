@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -98,6 +99,7 @@ func (l *link) refused(err error) {
 
 // trouble takes what nats.go reports of a connection.
 func (l *link) trouble(nc *nats.Conn, sub *nats.Subscription, err error) {
+	var broken *net.OpError // the loss of the connection follows, and is said
 	switch {
 	case errors.Is(err, nats.ErrPermissionViolation):
 		l.deny(nc, err)
@@ -106,13 +108,19 @@ func (l *link) trouble(nc *nats.Conn, sub *nats.Subscription, err error) {
 		l.say.refused(err)
 	case !nc.IsConnected():
 		l.refused(err)
+	case errors.As(err, &broken):
+		l.log.Debug("nats connection fails", "err", err)
 	default:
 		l.log.Warn("nats error", "err", err, "subject", subjectOf(sub))
 	}
 }
 
-// deafWait is the time between tries to be heard again where a subscription is forbidden.
-const deafWait = 5 * time.Second
+// deafWait is the time before the first try to hear again where a subscription is forbidden,
+// then doubled, up to deafMost.
+const (
+	deafWait = 5 * time.Second
+	deafMost = time.Minute
+)
 
 // deny keeps what the NATS server does not allow. A subscription that is forbidden stays so
 // when its permission is mended: only a new connection makes it anew.
@@ -122,7 +130,8 @@ func (l *link) deny(nc *nats.Conn, err error) {
 	defer l.mu.Unlock()
 	if verb == "subscribe" {
 		if l.mu.deaf == "" {
-			time.AfterFunc(deafWait, func() { l.listenAgain(nc) })
+			l.mu.wait = min(max(2*l.mu.wait, deafWait), deafMost)
+			time.AfterFunc(l.mu.wait, func() { l.listenAgain(nc) })
 		}
 		l.mu.deaf = subject
 		return
