@@ -1,6 +1,12 @@
 package transport
 
-import "weir"
+import (
+	"net"
+	"os"
+	"sync/atomic"
+
+	"weir"
+)
 
 // LimitPending gives the subscriptions of an attempt limits of the client library, which
 // then drops what is beyond them.
@@ -40,3 +46,30 @@ func (n *Network) DroppedPending(job weir.JobID, id weir.AttemptID) (int, error)
 
 // ToldPayload is the max_payload that NATS told the client library last.
 func ToldPayload(n *Network) int64 { return n.link.nc.MaxPayload() }
+
+// A fullConn takes nothing at a write for which full is set, within the time that it has.
+type fullConn struct {
+	net.Conn
+	full *atomic.Bool
+}
+
+// Write implements net.Conn.
+func (c *fullConn) Write(b []byte) (int, error) {
+	if c.full.CompareAndSwap(true, false) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return c.Conn.Write(b)
+}
+
+// DialFull connects c anew, so that the next write after full was set fails.
+func DialFull(c *Control, full *atomic.Bool) error {
+	d, nc := c.link.nc.Opts.CustomDialer.(dialer), c.link.nc
+	nc.Opts.CustomDialer = dialer{func(network, address string) (net.Conn, error) {
+		conn, err := d.dial(network, address)
+		return &fullConn{conn, full}, err
+	}}
+	return nc.ForceReconnect()
+}
+
+// Reconnects is how often c was connected anew.
+func Reconnects(c *Control) uint64 { return c.link.nc.Stats().Reconnects }

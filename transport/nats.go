@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -185,6 +186,7 @@ func (l *link) options(name string) []nats.Option {
 	return []nats.Option{
 		nats.Name(name),
 		nats.Timeout(connectTimeout),
+		nats.SetCustomDialer(dialer{(&net.Dialer{Timeout: connectTimeout}).Dial}),
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectBufSize(-1),
