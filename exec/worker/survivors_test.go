@@ -57,8 +57,8 @@ func TestSurvivorSends(t *testing.T) {
 	h.only("nothing runs")
 }
 
-// wide has a state that does not fit into an ack.
-const wide = `CREATE TABLE r (k BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '200000', 'fields.k.kind' = 'sequence', 'fields.k.start' = '0');
+// wide has a state that does not fit into an ack, and that does not outgrow a busy machine.
+const wide = `CREATE TABLE r (k BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '200000', 'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '49999');
 SELECT k, COUNT(*) AS n FROM r GROUP BY k`
 
 // A stuck is storage that takes nothing: each call waits until its context ends or, where
