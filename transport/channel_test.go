@@ -78,7 +78,7 @@ func (p *pair) run(t *testing.T, d *datadriven.TestData) {
 		p.intrude(weight)
 	case "share":
 		p.toReceiver(Event{Kind: EvShare, Weight: weight})
-	case "wait", "silence", "asleep":
+	case "wait", "silence", "asleep", "stopped":
 		p.pass(t, d)
 	case "state":
 		p.out.WriteString(p.state())
@@ -88,7 +88,7 @@ func (p *pair) run(t *testing.T, d *datadriven.TestData) {
 }
 
 // pass lets time pass: with every tick in its time (wait), so that nothing gets through
-// (silence), or without any tick until the end (asleep).
+// (silence), or without any tick until the end (asleep), or beyond it (stopped).
 func (p *pair) pass(t *testing.T, d *datadriven.TestData) {
 	var by time.Duration
 	d.ScanArgs(t, "for", &by)
@@ -99,5 +99,7 @@ func (p *pair) pass(t *testing.T, d *datadriven.TestData) {
 		p.silence(by)
 	case "asleep":
 		p.asleep(by)
+	case "stopped":
+		p.now = p.now.Add(by)
 	}
 }

@@ -71,5 +71,15 @@ func DialFull(c *Control, full *atomic.Bool) error {
 	return nc.ForceReconnect()
 }
 
+// Reconnect connects c anew.
+func Reconnect(c *Control) error { return c.link.nc.ForceReconnect() }
+
+// Plans is how many things are to be done about the connection of c.
+func Plans(c *Control) int {
+	c.link.mu.Lock()
+	defer c.link.mu.Unlock()
+	return len(c.link.mu.plans)
+}
+
 // Reconnects is how often c was connected anew.
 func Reconnects(c *Control) uint64 { return c.link.nc.Stats().Reconnects }

@@ -127,6 +127,7 @@ type link struct {
 		told   bool            // and also that it is tried again
 		small  int             // servers in a row that take too little
 		wait   time.Duration   // before the last try to hear what is forbidden
+		plans  []*time.Timer   // of what is to be done about this connection
 		quiet  bool            // the next one is made to be heard again, and nobody need know
 	}
 }
@@ -229,10 +230,7 @@ func subjectOf(sub *nats.Subscription) string {
 }
 
 // maxPayload is the largest payload of a frame that the server takes.
-func (l *link) maxPayload() int { return l.maxMessage() - headerLen }
-
-// maxMessage is the largest message that the server takes which the connection leads to.
-func (l *link) maxMessage() int { return int(l.takes.Load()) }
+func (l *link) maxPayload() int { return int(l.takes.Load()) - headerLen }
 
 // room is the largest message that the server takes now; ok is false where there is no
 // connection, or one that is of no use.

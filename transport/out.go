@@ -137,8 +137,8 @@ func (o *remoteOut) tick(now time.Time, _ int) {
 		o.step(now, Event{Kind: EvDown})
 		o.mu.flips = o.net.link.flips.Load()
 	}
-	if o.net.link.up() {
-		o.step(now, Event{Kind: EvUp, Weight: o.net.link.maxMessage()})
+	if most, ok := o.net.link.room(); ok {
+		o.step(now, Event{Kind: EvUp, Weight: int(most)})
 	}
 	if due(now, o.mu.machine.Deadline()) {
 		o.step(now, Event{Kind: EvTick})

@@ -15,10 +15,15 @@ func (l *link) lost(nc *nats.Conn, err error) {
 	l.mu.Lock()
 	clear(l.mu.denied)
 	l.mu.deaf = ""
+	for _, t := range l.mu.plans {
+		t.Stop()
+	}
+	l.mu.plans = nil
 	say := !l.mu.away && !nc.IsClosed() // not by ourselves
 	l.mu.away = true
 	l.mu.Unlock()
 	l.pool.Store(int64(len(nc.Servers())))
+	l.refusals.Store(0) // one may have ended this connection
 	l.flip()
 	if say {
 		l.log.Warn("nats connection lost", "err", err)
@@ -37,7 +42,7 @@ func (l *link) back(nc *nats.Conn) {
 	}
 	l.takes.Store(most)
 	l.mu.Lock()
-	say := !l.mu.quiet
+	say := !l.mu.quiet || l.mu.told
 	l.mu.away, l.mu.told, l.mu.small, l.mu.quiet = false, false, 0, false
 	l.mu.Unlock()
 	l.flip()
@@ -61,8 +66,7 @@ func (l *link) leave(nc *nats.Conn, most int64) {
 	if l.mu.small%max(len(nc.Servers()), 1) != 0 {
 		wait = reconnectWait
 	}
-	l.mu.Unlock()
-	time.AfterFunc(wait, func() {
+	l.plan(wait, func() {
 		switch {
 		case !nc.IsConnected(): // lost meanwhile, and tried again for that
 		case nc.MaxPayload() < leastMessage:
@@ -71,6 +75,13 @@ func (l *link) leave(nc *nats.Conn, most int64) {
 			l.back(nc)
 		}
 	})
+	l.mu.Unlock()
+}
+
+// plan has something done about this connection after a while, unless it is lost before. The
+// caller holds mu.
+func (l *link) plan(wait time.Duration, do func()) {
+	l.mu.plans = append(l.mu.plans, time.AfterFunc(wait, do))
 }
 
 // errSmall says that a NATS server takes too little.
@@ -104,9 +115,7 @@ func (l *link) trouble(nc *nats.Conn, sub *nats.Subscription, err error) {
 	case errors.Is(err, nats.ErrPermissionViolation):
 		l.deny(nc, err)
 		l.say.denied(err)
-	case unwelcome(err):
-		l.say.refused(err)
-	case !nc.IsConnected():
+	case unwelcome(err), !nc.IsConnected():
 		l.refused(err)
 	case errors.As(err, &broken):
 		l.log.Debug("nats connection fails", "err", err)
@@ -131,7 +140,7 @@ func (l *link) deny(nc *nats.Conn, err error) {
 	if verb == "subscribe" {
 		if l.mu.deaf == "" {
 			l.mu.wait = min(max(2*l.mu.wait, deafWait), deafMost)
-			time.AfterFunc(l.mu.wait, func() { l.listenAgain(nc) })
+			l.plan(l.mu.wait, func() { l.listenAgain(nc) })
 		}
 		l.mu.deaf = subject
 		return

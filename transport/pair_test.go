@@ -13,6 +13,7 @@ var testAddress = Address{Job: [16]byte{1}, Attempt: 7, Tag: [4]byte{2}, From: [
 // which it travels. Each end may be opened anew.
 type pair struct {
 	lim      Limits
+	sends    Limits // of the sender
 	now      time.Time
 	start    time.Time
 	sender   *Sender
@@ -50,7 +51,7 @@ type frameName struct {
 func newPair(lim Limits) *pair {
 	start := time.Unix(1_000_000, 0)
 	return &pair{
-		lim: lim, now: start, start: start, senders: 101, receives: 201,
+		lim: lim, sends: lim, now: start, start: start, senders: 101, receives: 201,
 		sender: NewSender(testAddress, 101, lim), receiver: NewReceiver(testAddress, 201, lim),
 	}
 }
@@ -74,7 +75,7 @@ func (p *pair) connection(side string, up bool) {
 func (p *pair) restart(side string) {
 	if side != "receiver" {
 		p.senders++
-		p.sender = NewSender(testAddress, p.senders, p.lim)
+		p.sender = NewSender(testAddress, p.senders, p.sends)
 		p.flush, p.woken = false, false
 		if p.sentUp {
 			p.toSender(Event{Kind: EvUp, Weight: p.takes})

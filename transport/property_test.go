@@ -43,8 +43,15 @@ func newTrial(t *rapid.T) *trial {
 		Message:   300, Collect: 100,
 	}
 	total := rapid.SampledFrom([]int{1, 2, 5, 60}).Draw(t, "frames")
+	p := newPair(lim)
+	p.sends = Limits{ // the ends need not agree
+		MinCredit: rapid.IntRange(1, 2000).Draw(t, "first"),
+		Message:   rapid.IntRange(100, 900).Draw(t, "message"),
+		Collect:   rapid.IntRange(1, 300).Draw(t, "collect"),
+	}
+	p.sender = NewSender(testAddress, p.senders, p.sends)
 	return &trial{
-		pair:    newPair(lim),
+		pair:    p,
 		weights: rapid.SliceOfN(rapid.IntRange(headerLen, 900), total, total).Draw(t, "weights"),
 		taken:   map[uint32]uint32{},
 		sleepy:  rapid.Bool().Draw(t, "sleepy"),
@@ -63,7 +70,7 @@ func (p *trial) run(t *rapid.T) {
 
 func (p *trial) step(t *rapid.T, restarts int) {
 	side := rapid.SampledFrom([]string{"data", "ack"}).Draw(t, "side")
-	switch rapid.IntRange(0, 14).Draw(t, "step") {
+	switch rapid.IntRange(0, 15).Draw(t, "step") {
 	case 0, 1:
 		p.sendNext()
 	case 2:
@@ -98,6 +105,8 @@ func (p *trial) step(t *rapid.T, restarts int) {
 		if p.sleepy {
 			p.long(t)
 		}
+	case 15:
+		p.toReceiver(Event{Kind: EvShare, Weight: rapid.IntRange(1, p.lim.MaxCredit).Draw(t, "share")})
 	}
 }
 

@@ -286,7 +286,7 @@ func (s *Sender) count(now time.Time) {
 	if now.Sub(s.probeAt) > s.lim.Asleep {
 		now = s.probeAt // the rest is our own sleep
 	}
-	s.silent += now.Sub(s.markAt)
+	s.silent += max(now.Sub(s.markAt), 0) // a word may have come while the tick was late
 }
 
 // breakOff ends the channel for good, for the reason that a gives.
