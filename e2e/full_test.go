@@ -44,6 +44,9 @@ func startDisk(t *testing.T, at string, size int) *disk {
 	t.Cleanup(func() {
 		holder.Process.Kill()
 		holder.Wait()
+		if t.Failed() {
+			t.Logf("who holds the disk said: %s", said)
+		}
 	})
 	until(t, 20*time.Second, "the disk is there", func() bool { return strings.Contains(said.String(), "mounted") })
 	return &disk{t, holder, filepath.Join(fmt.Sprintf("/proc/%d/root", holder.Process.Pid), at)}
