@@ -53,6 +53,7 @@ func startWatchedWith(t *testing.T, open func(context.Context, exec.Setup) (exec
 		defer x.mu.Unlock()
 		return x.at
 	}, x.tickC)
+	x.look(0, true) // it has begun to look before time passes
 	return x
 }
 
