@@ -101,6 +101,8 @@
 //
 // A NATS server whose max_payload is below the least is left again, and tried once a
 // second, as one that takes no connection: no attempt, command or heartbeat begins on it.
+// A write that fails, as after 4 s in which a full socket has taken nothing, ends its
+// connection: what was to be written may have been a subscription.
 //
 // NATS away: Send blocks once its credit is used up, Poll says nothing is there,
 // requests and reports wait; all go on by themselves. A channel whose end was opened anew,

@@ -14,6 +14,9 @@ import (
 func (l *link) lost(nc *nats.Conn, err error) {
 	l.mu.Lock()
 	clear(l.mu.denied)
+	if l.mu.deaf == "" { // all was heard
+		l.mu.wait = 0
+	}
 	l.mu.deaf = ""
 	for _, t := range l.mu.plans {
 		t.Stop()
