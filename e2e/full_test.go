@@ -54,7 +54,8 @@ func startDisk(t *testing.T, at string, size int) *disk {
 
 // on is the command, run in a folder, with the disk in its place.
 func (d *disk) on(cmd *exec.Cmd, folder string) *exec.Cmd {
-	enter := []string{fmt.Sprintf("--mount=/proc/%d/ns/mnt", d.holder.Process.Pid), "--", "sh", "-c", `cd "$0" && exec "$@"`, folder, cmd.Path}
+	proc := fmt.Sprintf("/proc/%d", d.holder.Process.Pid)
+	enter := []string{"--mount=" + proc + "/ns/mnt", "--root=" + proc + "/root", "--", "sh", "-c", `cd "$0" && exec "$@"`, folder, cmd.Path}
 	c := exec.Command("nsenter", append(enter, cmd.Args[1:]...)...)
 	c.Env, c.Dir, c.ExtraFiles = cmd.Env, cmd.Dir, cmd.ExtraFiles
 	return c
