@@ -35,7 +35,7 @@ func OpenControl(ctx context.Context, opts Options) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := connect(ctx, opts, names, roleControl)
+	l, err := connect(ctx, opts, roleControl)
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ type link struct {
 }
 
 // connect makes a connection; the first one has to succeed.
-func connect(ctx context.Context, opts Options, names subjects, role string) (*link, error) {
+func connect(ctx context.Context, opts Options, role string) (*link, error) {
 	log := opts.Log.With("conn", role)
 	l := &link{alertC: make(chan struct{}, 1), closedC: make(chan struct{}), say: newComplaints(log, opts.Security), several: strings.Contains(opts.URL, ","), log: log}
 	l.mu.denied = map[string]bool{}

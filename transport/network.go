@@ -63,7 +63,7 @@ func OpenNetwork(ctx context.Context, opts Options) (*Network, error) {
 	if opts.URL == "" {
 		return n, nil
 	}
-	if n.link, err = connect(ctx, opts, names, roleData); err != nil {
+	if n.link, err = connect(ctx, opts, roleData); err != nil {
 		return nil, err
 	}
 	return n, nil

@@ -32,7 +32,7 @@ func (s *socket) Write(b []byte) (int, error) {
 	n, err := s.Conn.Write(b)
 	if err != nil {
 		s.failed.CompareAndSwap(nil, &err)
-		_ = s.Conn.Close() // what counts is said by the write
+		_ = s.Close() // what counts is said by the write
 	}
 	return n, err
 }
