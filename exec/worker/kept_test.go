@@ -175,9 +175,14 @@ func TestKeptDamaged(t *testing.T) {
 		at    int64
 		bytes int64 // read from the copy; -1: all
 	}{
-		{"bit", 0, 0}, {"bit", keptChunk, keptChunk}, {"bit", 2*keptChunk + 99, 2 * keptChunk},
-		{"cut", 0, 0}, {"cut", keptChunk, keptChunk}, {"cut", 2*keptChunk + 99, 2 * keptChunk},
-		{"gone", 0, 0}, {"longer", 0, -1},
+		{"bit", 0, 0},
+		{"bit", keptChunk, keptChunk},
+		{"bit", 2*keptChunk + 99, 2 * keptChunk},
+		{"cut", 0, 0},
+		{"cut", keptChunk, keptChunk},
+		{"cut", 2*keptChunk + 99, 2 * keptChunk},
+		{"gone", 0, 0},
+		{"longer", 0, -1},
 	} {
 		t.Run(fmt.Sprintf("%s %d", tc.what, tc.at), func(t *testing.T) {
 			t.Parallel()
