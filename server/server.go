@@ -212,6 +212,10 @@ func (s *Server) routes(e *echo.Echo) {
 // ServeHTTP serves one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
+// maxHeader bounds a request's line and headers. The cursor of a page of results holds the
+// row that it is behind, more than once and in base 64 twice, and a row may be large.
+const maxHeader = 4 << 20
+
 // grace is how long requests may take once Run ends; event streams end at once.
 const grace = 5 * time.Second
 
@@ -223,7 +227,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		Handler:           s,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
+		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return context.WithValue(streams, streamsKey{}, ctx) },
 		ErrorLog:          slog.NewLogLogger(s.deps.Logger.Handler(), slog.LevelDebug),
 	}

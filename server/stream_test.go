@@ -219,7 +219,8 @@ func TestRun(t *testing.T) {
 	if e := next(); e.Name != "status" {
 		t.Fatalf("event: %+v", e)
 	}
-	res, err := http.Get(url + "/v1/jobs/a/results")
+	// The cursor behind a row of 256 KiB, ordered by all of its columns.
+	res, err := http.Get(url + "/v1/jobs/a/results?cursor=" + strings.Repeat("x", 1<<20))
 	if err != nil || res.StatusCode != http.StatusOK {
 		t.Fatalf("results: %v, %v", res, err)
 	}

@@ -126,7 +126,7 @@ func (c *client) do(ctx context.Context, method, path string, in, out any) error
 		return err
 	}
 	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
-		return fmt.Errorf("%s %s: the answer is not the JSON expected: %w", method, path, err)
+		return fmt.Errorf("%s %s: the answer is not the JSON expected: %w", method, place(path), err)
 	}
 	return nil
 }
@@ -156,9 +156,15 @@ func (c *client) send(ctx context.Context, method, path, accept string, body io.
 	p := &problem{Title: res.Status, Status: res.StatusCode}
 	b, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	if err := json.Unmarshal(b, p); err != nil {
-		p.Detail = fmt.Sprintf("%s %s: %s", method, path, res.Status)
+		p.Detail = fmt.Sprintf("%s %s: %s", method, place(path), res.Status)
 	}
 	return nil, p
+}
+
+// place is a path as an error shows it: without the query, whose cursor may be long.
+func place(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	return path
 }
 
 // The parts of the API's answers that the verbs show.
