@@ -71,7 +71,7 @@ func (a *ask) run(ctx context.Context) ([]byte, error) {
 // ends the wait: what was under way is lost.
 func (a *ask) once(ctx context.Context) (*nats.Msg, error) {
 	link := a.control.link
-	if link.nc.IsClosed() {
+	if link.ours.Load() {
 		return nil, nats.ErrConnectionClosed
 	}
 	if !link.up() { // nothing is written to storage for nobody
@@ -171,7 +171,7 @@ func (a *ask) giveUp(ctx context.Context, err error, took time.Duration) error {
 	switch {
 	case ctx.Err() != nil:
 		return a.noAnswer(ctx.Err())
-	case errors.Is(err, nats.ErrConnectionClosed):
+	case errors.Is(err, nats.ErrConnectionClosed) && a.control.link.ours.Load():
 		return fmt.Errorf("the connection was closed: %w", weir.ErrStale)
 	case errors.Is(err, weir.ErrInvalid):
 		return err

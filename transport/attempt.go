@@ -23,7 +23,7 @@ type attempt struct {
 		ins   map[Address]*remoteIn
 		acks  map[weir.TaskID]bool // sending tasks whose acks are subscribed
 		data  map[weir.TaskID]bool // receiving tasks whose frames are subscribed
-		subs  []*nats.Subscription
+		subs  []*subscription
 		gone  bool
 	}
 }
@@ -134,12 +134,12 @@ func (a *attempt) addIn(ch weir.ChannelID, in *remoteIn) error {
 // listen subscribes without the client's limits: credit bounds what waits. The
 // caller holds mu.
 func (a *attempt) listen(subject string, handle nats.MsgHandler) error {
-	sub, err := a.net.link.nc.Subscribe(subject, handle)
+	sub, err := a.net.link.subscribe(subject, handle, -1)
 	if err != nil {
 		return err
 	}
 	a.mu.subs = append(a.mu.subs, sub)
-	return sub.SetPendingLimits(-1, -1)
+	return nil
 }
 
 // An inbox takes the messages of one task's data subscription, on its goroutine.
@@ -227,7 +227,7 @@ func (a *attempt) release() {
 	a.mu.subs = nil
 	a.mu.Unlock()
 	for _, sub := range subs {
-		_ = sub.Unsubscribe() // fails only if the connection is closed, and then it is gone too
+		_ = sub.end() // fails only if the connection is closed, and then it is gone too
 	}
 	close(a.goneC)
 	for _, c := range local {

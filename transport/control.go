@@ -41,7 +41,7 @@ func OpenControl(ctx context.Context, opts Options) (*Control, error) {
 	}
 	c := &Control{opts: opts, names: names, link: l, objects: newStore(opts), life: weir.NewIncarnation()}
 	at := names.inbox(opts.Worker, c.life)
-	c.mail, err = openMailbox(l.nc, at+">", func(from, id string) string { return at + from + "." + id })
+	c.mail, err = openMailbox(l, at+">", func(from, id string) string { return at + from + "." + id })
 	if err != nil {
 		l.close()
 		return nil, fmt.Errorf("listen at %s: %w", at, err)
@@ -145,12 +145,4 @@ func (c *Control) Ping(ctx context.Context, worker weir.WorkerID) (string, error
 		return "", fmt.Errorf("ping worker %s: %w", worker, err)
 	}
 	return p.Incarnation, checkVersion(p.Version)
-}
-
-// unsubscribe ends a subscription whose connection may be gone already.
-func unsubscribe(sub *nats.Subscription) error {
-	if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
-		return fmt.Errorf("unsubscribe: %w", err)
-	}
-	return nil
 }

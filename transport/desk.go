@@ -298,7 +298,7 @@ func (d *desk) answer(c *call, to asker) {
 
 // reply gives the bytes of an answer, whose body may go as an object.
 func (d *desk) reply(a answer) []byte {
-	most := d.c.link.nc.MaxPayload()
+	most := d.c.link.nc().MaxPayload()
 	if int64(len(a.Body)) < most {
 		if reply := a.encode(); int64(len(reply)) <= most {
 			return reply

@@ -110,10 +110,10 @@
 // weir.ErrBroken, which says which channel, whose task, and why; another attempt opens new
 // ones. A Send to nobody blocks until then, or until its context ends or the attempt is
 // released (weir.ErrStale). A message that cannot be read, as by another version, is
-// dropped; the log has one line a second. Where NATS closes a connection for good, Run,
-// Serve and ServeReports return an error: the process has to be started again. Ping tells
-// absence (weir.ErrNotFound: no responders) from silence (context.DeadlineExceeded) and
-// from one's own broken connection (weir.ErrConflict).
+// dropped; the log has one line a second. Where nats.go closes a connection for good, there is
+// another one soon, with its subscriptions (renew.go). Ping tells absence (weir.ErrNotFound:
+// no responders) from silence (context.DeadlineExceeded) and from one's own broken connection
+// (weir.ErrConflict).
 //
 // A try that the end of a connection cuts off is repeated once it is back. Where nobody
 // listens, tries come ever more rarely, up to 400 ms apart, each by chance a little

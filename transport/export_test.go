@@ -18,7 +18,7 @@ func (n *Network) LimitPending(job weir.JobID, id weir.AttemptID, messages, byte
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, sub := range a.mu.subs {
-		if err := sub.SetPendingLimits(messages, bytes); err != nil {
+		if err := sub.on.SetPendingLimits(messages, bytes); err != nil {
 			return err
 		}
 	}
@@ -35,7 +35,7 @@ func (n *Network) DroppedPending(job weir.JobID, id weir.AttemptID) (int, error)
 	defer a.mu.Unlock()
 	total := 0
 	for _, sub := range a.mu.subs {
-		dropped, err := sub.Dropped()
+		dropped, err := sub.on.Dropped()
 		if err != nil {
 			return 0, err
 		}
@@ -45,7 +45,7 @@ func (n *Network) DroppedPending(job weir.JobID, id weir.AttemptID) (int, error)
 }
 
 // ToldPayload is the max_payload that NATS told the client library last.
-func ToldPayload(n *Network) int64 { return n.link.nc.MaxPayload() }
+func ToldPayload(n *Network) int64 { return n.link.nc().MaxPayload() }
 
 // A fullConn takes nothing at a write for which full is set, within the time that it has.
 type fullConn struct {
@@ -63,7 +63,7 @@ func (c *fullConn) Write(b []byte) (int, error) {
 
 // DialFull connects c anew, so that the next write after full was set fails.
 func DialFull(c *Control, full *atomic.Bool) error {
-	d, nc := c.link.nc.Opts.CustomDialer.(dialer), c.link.nc
+	d, nc := c.link.nc().Opts.CustomDialer.(dialer), c.link.nc()
 	nc.Opts.CustomDialer = dialer{func(network, address string) (net.Conn, error) {
 		conn, err := d.dial(network, address)
 		return &fullConn{conn, full}, err
@@ -72,7 +72,7 @@ func DialFull(c *Control, full *atomic.Bool) error {
 }
 
 // Reconnect connects c anew.
-func Reconnect(c *Control) error { return c.link.nc.ForceReconnect() }
+func Reconnect(c *Control) error { return c.link.nc().ForceReconnect() }
 
 // Plans is how many things are to be done about the connection of c.
 func Plans(c *Control) int {
@@ -82,4 +82,4 @@ func Plans(c *Control) int {
 }
 
 // Reconnects is how often c was connected anew.
-func Reconnects(c *Control) uint64 { return c.link.nc.Stats().Reconnects }
+func Reconnects(c *Control) uint64 { return c.link.nc().Stats().Reconnects }

@@ -80,9 +80,14 @@ func (c *Control) cut(body []byte, most int) ([][]byte, error) {
 // time and on the caller's goroutine. Where handle is too slow, heartbeats are lost.
 func (c *Control) Heartbeats(ctx context.Context, handle func(body []byte)) error {
 	msgC := make(chan *nats.Msg, heartbeatsWait)
-	sub, err := c.link.nc.ChanSubscribe(c.names.heartbeat(), msgC)
+	subs, err := c.subscribe(listener{c.names.heartbeat(), func(m *nats.Msg) {
+		select {
+		case msgC <- m:
+		default: // the next one makes up for it
+		}
+	}})
 	if err != nil {
-		return fmt.Errorf("listen for heartbeats: %w", err)
+		return err
 	}
 	var p partial
 	for {
@@ -99,7 +104,7 @@ func (c *Control) Heartbeats(ctx context.Context, handle func(body []byte)) erro
 				handle(body)
 			}
 		case <-ctx.Done():
-			return unsubscribe(sub)
+			return c.unlisten(subs)
 		}
 	}
 }

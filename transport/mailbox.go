@@ -12,7 +12,7 @@ import (
 // A mailbox takes the answers to what a connection asks. Each question names the subject of
 // its answer, and whose answer it is to be is in there: so NATS lets nobody else give it.
 type mailbox struct {
-	nc     *nats.Conn
+	link   *link
 	answer func(from, id string) string // the subject of one
 
 	mu struct {
@@ -22,10 +22,10 @@ type mailbox struct {
 }
 
 // openMailbox listens at a subject, to which all that answer gives belong.
-func openMailbox(nc *nats.Conn, at string, answer func(from, id string) string) (*mailbox, error) {
-	b := &mailbox{nc: nc, answer: answer}
+func openMailbox(l *link, at string, answer func(from, id string) string) (*mailbox, error) {
+	b := &mailbox{link: l, answer: answer}
 	b.mu.waiting = map[string]chan *nats.Msg{}
-	_, err := nc.Subscribe(at, b.take) // until the connection is closed
+	_, err := l.subscribe(at, b.take, nats.DefaultSubPendingBytesLimit) // until the link is closed
 	return b, err
 }
 
@@ -52,7 +52,7 @@ func (b *mailbox) ask(ctx context.Context, from, subject string, data []byte) (*
 		defer b.mu.Unlock()
 		delete(b.mu.waiting, reply)
 	}()
-	if err := b.nc.PublishRequest(subject, reply, data); err != nil {
+	if err := b.link.nc().PublishRequest(subject, reply, data); err != nil {
 		return nil, err
 	}
 	select {

@@ -98,14 +98,14 @@ func (o Options) withDefaults() Options {
 // A link is one connection to NATS that never gives up. What it publishes while
 // away is lost at once rather than kept and sent late: the protocols above repeat.
 type link struct {
-	nc *nats.Conn
+	conn atomic.Pointer[nats.Conn]
+	dial func() (*nats.Conn, error) // makes one, once
 	// stable is when the connection came up or the set of servers last changed.
 	stable  atomic.Pointer[time.Time]
 	servers atomic.Pointer[string] // as last looked at: nats.go tells of those that join only
 	flips   atomic.Int64           // times the connection was lost or came back
 	alertC  chan struct{}          // capacity 1: it was lost or came back
 	ours    atomic.Bool            // we close it
-	closedC chan struct{}          // closed when NATS closes the connection for good
 	asking  asking
 	several bool         // NATS servers were given
 	most    atomic.Int64 // max_payload, as the first connection found it
@@ -119,6 +119,10 @@ type link struct {
 	reconnects atomic.Uint64
 	log        *slog.Logger
 
+	subs struct {
+		sync.Mutex
+		all map[*subscription]bool
+	}
 	mu struct {
 		sync.Mutex
 		denied map[string]bool // subjects that this connection may not publish to
@@ -135,8 +139,8 @@ type link struct {
 // connect makes a connection; the first one has to succeed.
 func connect(ctx context.Context, opts Options, role string) (*link, error) {
 	log := opts.Log.With("conn", role)
-	l := &link{alertC: make(chan struct{}, 1), closedC: make(chan struct{}), say: newComplaints(log, opts.Security), several: strings.Contains(opts.URL, ","), log: log}
-	l.mu.denied = map[string]bool{}
+	l := &link{alertC: make(chan struct{}, 1), say: newComplaints(log, opts.Security), several: strings.Contains(opts.URL, ","), log: log}
+	l.mu.denied, l.subs.all = map[string]bool{}, map[*subscription]bool{}
 	l.settle()
 	if opts.Worker != "" {
 		if err := checkWorker(opts.Worker); err != nil {
@@ -158,9 +162,10 @@ func connect(ctx context.Context, opts Options, role string) (*link, error) {
 	if role == roleControl { // once for a process
 		opts.Security.exposed(log)
 	}
-	all := append(l.options(opts.Name+" "+role), nats.PingInterval(pingEvery(role)))
+	all := append(append(l.options(opts.Name+" "+role), nats.PingInterval(pingEvery(role))), secured...)
+	l.dial = func() (*nats.Conn, error) { return nats.Connect(opts.URL, all...) }
 	began := time.Now()
-	nc, err := nats.Connect(opts.URL, append(all, secured...)...)
+	nc, err := l.dial()
 	l.made = time.Since(began)
 	var malformed *url.Error // it repeats the URL, with its password
 	if errors.As(err, &malformed) {
@@ -169,19 +174,22 @@ func connect(ctx context.Context, opts Options, role string) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS at %s%s: %w; %s", redacted(opts.URL), from, err, l.say.advice(err))
 	}
-	l.nc = nc
+	l.conn.Store(nc)
 	l.most.Store(nc.MaxPayload())
 	l.takes.Store(nc.MaxPayload())
 	if most := l.most.Load(); most < leastMessage {
-		nc.Close()
+		l.close()
 		return nil, fmt.Errorf("%w: %w", weir.ErrInvalid, errSmall(redacted(opts.URL), most))
 	}
 	if err := ctx.Err(); err != nil {
-		nc.Close()
+		l.close()
 		return nil, err
 	}
 	return l, nil
 }
+
+// nc is the connection as it is now; it is another one after NATS has closed one for good.
+func (l *link) nc() *nats.Conn { return l.conn.Load() }
 
 func (l *link) options(name string) []nats.Option {
 	return []nats.Option{
@@ -204,11 +212,7 @@ func (l *link) options(name string) []nats.Option {
 		nats.FlusherTimeout(writeTimeout),
 		nats.DisconnectErrHandler(l.lost),
 		nats.ReconnectHandler(l.back),
-		nats.ClosedHandler(func(*nats.Conn) {
-			if !l.ours.Load() {
-				close(l.closedC)
-			}
-		}),
+		nats.ClosedHandler(l.closed),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { l.refused(err) }),
 		nats.DiscoveredServersHandler(func(*nats.Conn) { l.settle() }),
 		nats.ErrorHandler(func(c *nats.Conn, sub *nats.Subscription, err error) { l.trouble(c, sub, err) }),
@@ -235,8 +239,9 @@ func (l *link) maxPayload() int { return int(l.takes.Load()) - headerLen }
 // room is the largest message that the server takes now; ok is false where there is no
 // connection, or one that is of no use.
 func (l *link) room() (most int64, ok bool) {
-	most = l.nc.MaxPayload()
-	return most, most >= leastMessage && l.nc.IsConnected()
+	nc := l.nc()
+	most = nc.MaxPayload()
+	return most, most >= leastMessage && nc.IsConnected()
 }
 
 // up reports whether the connection is there now, and of use.
@@ -251,8 +256,8 @@ func (l *link) ready() error {
 	switch {
 	case ok:
 		return nil
-	case l.nc.IsConnected():
-		return errSmall(l.nc.ConnectedAddr(), most)
+	case l.nc().IsConnected():
+		return errSmall(l.nc().ConnectedAddr(), most)
 	}
 	return errors.New("not connected to NATS")
 }
@@ -260,37 +265,14 @@ func (l *link) ready() error {
 // publish sends or loses data; it never keeps it. NATS may tell of a lower max_payload
 // while the connection stays: that is as if it had come anew.
 func (l *link) publish(subject string, data []byte) error {
-	err := l.nc.Publish(subject, data)
+	nc := l.nc()
+	err := nc.Publish(subject, data)
 	if errors.Is(err, nats.ErrMaxPayload) {
-		if now := l.nc.MaxPayload(); l.takes.Swap(now) != now {
+		if now := nc.MaxPayload(); l.takes.Swap(now) != now {
 			l.flip()
 		}
 	}
 	return err
-}
-
-// await returns when ctx ends, or with an error when NATS has closed the connection for
-// good: nats.go does not try again after an error that it does not know, as of a message
-// beyond a max_payload that a reload of the server has lowered.
-func (l *link) await(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-l.closedC:
-		return l.closed()
-	}
-}
-
-// close ends the connection, and the calls that wait for an answer.
-func (l *link) close() {
-	l.ours.Store(true)
-	l.nc.Close()
-	l.asking.interrupt()
-}
-
-// closed says why the connection is closed, though nobody here did that.
-func (l *link) closed() error {
-	return fmt.Errorf("the NATS server has closed the connection for good: %w; this process has to be started again", l.nc.LastError())
 }
 
 // absentFor is for how long nobody answers for a worker that is alive, at most.
@@ -299,7 +281,7 @@ func (l *link) closed() error {
 // at the same time.
 func (l *link) absentFor() time.Duration {
 	slow := min(max(2*(l.made-madeAtOnce), 0), madeMost)
-	if l.several || l.nc.ConnectedClusterName() != "" {
+	if l.several || l.nc().ConnectedClusterName() != "" {
 		return absentInCluster + slow
 	}
 	return absentAlone + slow
@@ -312,11 +294,11 @@ func (l *link) stableSince() time.Time {
 		return time.Time{}
 	}
 	// The callback that says so may be late.
-	if n := l.nc.Stats().Reconnects; l.reconnects.Load() != n {
+	if n := l.nc().Stats().Reconnects; l.reconnects.Load() != n {
 		l.settle()
 		l.reconnects.Store(n)
 	}
-	known := l.nc.Servers()
+	known := l.nc().Servers()
 	slices.Sort(known)
 	now := strings.Join(known, ",")
 	if before := l.servers.Swap(&now); before != nil && *before != now {

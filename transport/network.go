@@ -161,12 +161,11 @@ func (n *Network) attempt(job weir.JobID, id weir.AttemptID) (*attempt, error) {
 }
 
 // Run keeps the channels going until ctx ends; then it releases every attempt and
-// closes the connection. It returns nil, or an error when NATS has closed the connection
-// for good.
+// closes the connection, and returns nil.
 func (n *Network) Run(ctx context.Context) error {
-	var alertC, closedC <-chan struct{} // nil without a connection
+	var alertC <-chan struct{} // nil without a connection
 	if n.link != nil {
-		alertC, closedC = n.link.alertC, n.link.closedC
+		alertC = n.link.alertC
 	}
 	timer := time.NewTimer(0) // alarms may have been set before
 	defer timer.Stop()
@@ -176,9 +175,6 @@ func (n *Network) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			n.close()
 			return nil
-		case <-closedC:
-			n.close()
-			return n.link.closed()
 		case <-n.flushC:
 			n.flush()
 			continue

@@ -22,12 +22,15 @@ func (l *link) lost(nc *nats.Conn, err error) {
 		t.Stop()
 	}
 	l.mu.plans = nil
-	say := !l.mu.away && !nc.IsClosed() // not by ourselves
+	say := !l.mu.away && !l.ours.Load()
 	l.mu.away = true
 	l.mu.Unlock()
 	l.pool.Store(int64(len(nc.Servers())))
 	l.refusals.Store(0) // one may have ended this connection
 	l.flip()
+	if err == nil {
+		err = nc.LastError()
+	}
 	if say {
 		l.log.Warn("nats connection lost", "err", err)
 	}

@@ -225,41 +225,56 @@ func TestMaxPayloadToldOf(t *testing.T) {
 	wantBroken(t, r.await(t), "frame 2 of 200084 bytes is larger than the NATS server takes (max_payload is 65536)")
 }
 
-// TestMaxPayloadReloaded: NATS takes less without telling, and closes connections for what
-// is larger; after that nats.go does not come back. Nobody works on as if nothing had
-// happened: what runs on the connection ends with an error.
+// TestMaxPayloadReloaded: NATS takes less without telling, and closes connections for what is
+// larger; after that nats.go does not come back. There are other connections then, which hear
+// what those before have heard.
 func TestMaxPayloadReloaded(t *testing.T) {
 	t.Parallel()
-	ns := natsServer(t, server.Options{MaxPayload: 1 << 20})
-	n, err := transport.OpenNetwork(t.Context(), transport.Options{URL: ns.ClientURL(), Name: "t"})
+	url, ns := guarded(t, server.Options{MaxPayload: 1 << 20})
+	d := newDiary(t)
+	opts := transport.Options{URL: url, Name: "t", Log: d.log()}
+	n := run(t, opts)
+	c, err := transport.OpenControl(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := transport.OpenControl(t.Context(), transport.Options{URL: ns.ClientURL(), Name: "t"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), transporttest.Patience)
-	defer cancel()
-	idle := func(context.Context, string, []byte) ([]byte, error) { return nil, nil }
-	ran, served, reported := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	go func() { ran <- n.Run(ctx) }()
-	go func() { served <- c.Serve(ctx, "w1", "i1", idle) }()
-	go func() { reported <- c.ServeReports(ctx, idle) }()
-	l := transporttest.Open(t, n, n, false)
+	t.Cleanup(c.Close)
+	serve(t, c, "life", echo)
+	background(t, func(ctx context.Context) error { return c.ServeReports(ctx, echo) })
+	beatC := make(chan string, 1000)
+	background(t, func(ctx context.Context) error {
+		return c.Heartbeats(ctx, func(body []byte) { beatC <- string(body) })
+	})
+	l := &transporttest.Line{Job: weir.NewJobID(), Attempt: weir.NewAttemptID(1), WakeC: make(chan struct{}, 1)}
+	l.In = l.OpenIn(t, n, false)
+	r := openOut(t, n, l)
 	l.Send(t, transporttest.Records(0, 100, false))
 	transporttest.Check(t, l.Next(t), 0, 100, false)
-	lower(t, ns, server.Options{}, 64<<10)
-	if err := l.Out.Send(ctx, transporttest.Records(1, 200_000, false)); err != nil {
+	lower(t, ns, server.Options{AuthTimeout: transporttest.Patience.Seconds(), NoLog: true}, 64<<10)
+
+	if err := l.Out.Send(t.Context(), transporttest.Records(1, 200_000, false)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Publish(ctx, "large", []byte(`"`+strings.Repeat("x", 200_000)+`"`)); err == nil {
-		t.Error("a report of 200,000 bytes was taken")
+	wantBroken(t, r.await(t), "frame 2 of 200084 bytes is larger than the NATS server takes (max_payload is 65536)")
+	next := transporttest.Open(t, n, n, false)
+	next.Send(t, transporttest.Records(0, 100, false))
+	transporttest.Check(t, next.Next(t), 0, 100, false)
+
+	_, err = c.Publish(bounded(t), "large", []byte(`"`+strings.Repeat("x", 200_000)+`"`))
+	if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), "larger than the NATS server takes (65536)") {
+		t.Errorf("a report of 200,000 bytes: %v", err)
 	}
-	for what, errC := range map[string]chan error{"Run": ran, "Serve": served, "ServeReports": reported} {
-		if err := <-errC; err == nil || !strings.Contains(err.Error(), "the NATS server has closed the connection for good: nats: Maximum Payload Violation; this process has to be started again") {
-			t.Errorf("%s: %v", what, err)
+	other := control(t, url)
+	pinged(t, other, "life")
+	if got, err := other.Publish(bounded(t), "small", []byte(`1`)); err != nil || string(got) != `{"body":1,"kind":"small"}` {
+		t.Errorf("a small report: %s, %v", got, err)
+	}
+	if err := other.Heartbeat(t.Context(), []byte(`1`)); err != nil || <-beatC != "1" {
+		t.Errorf("heartbeat: %v", err)
+	}
+	for _, conn := range []string{"data", "control"} {
+		if want := `msg="nats connection lost" conn=` + conn + ` err="nats: Maximum Payload Violation"`; strings.Count(d.String(), want) != 1 {
+			t.Errorf("not once: %s\n%s", want, d)
 		}
 	}
 }

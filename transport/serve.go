@@ -43,7 +43,7 @@ func (c *Control) Serve(ctx context.Context, worker weir.WorkerID, incarnation s
 		listener{c.names.command(worker.Life(incarnation), "*"), take},
 	)
 	if err == nil {
-		err = c.link.await(ctx)
+		<-ctx.Done()
 	}
 	cancel()
 	err = errors.Join(err, c.unlisten(subs))
@@ -61,10 +61,10 @@ type listener struct {
 }
 
 // subscribe returns those subscriptions that it made, also with an error.
-func (c *Control) subscribe(all ...listener) ([]*nats.Subscription, error) {
-	var subs []*nats.Subscription
+func (c *Control) subscribe(all ...listener) ([]*subscription, error) {
+	var subs []*subscription
 	for _, l := range all {
-		sub, err := c.link.nc.Subscribe(l.subject, l.handle)
+		sub, err := c.link.subscribe(l.subject, l.handle, nats.DefaultSubPendingBytesLimit)
 		if err != nil {
 			return subs, fmt.Errorf("listen at %s: %w", l.subject, err)
 		}
@@ -75,13 +75,13 @@ func (c *Control) subscribe(all ...listener) ([]*nats.Subscription, error) {
 
 // unlisten ends subscriptions; where the connection allows, the NATS server has then
 // forgotten them.
-func (c *Control) unlisten(subs []*nats.Subscription) error {
+func (c *Control) unlisten(subs []*subscription) error {
 	var errs []error
 	for _, sub := range subs {
-		errs = append(errs, unsubscribe(sub))
+		errs = append(errs, sub.end())
 	}
 	if c.Connected() {
-		if err := c.link.nc.FlushTimeout(pingLimit); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+		if err := c.link.nc().FlushTimeout(pingLimit); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 			c.opts.Log.Warn("the NATS server did not confirm the end of subscriptions", "err", err)
 		}
 	}
@@ -99,15 +99,12 @@ func (c *Control) ServeReports(ctx context.Context, handler Handler) error {
 	d := newDesk(ctx, c, handler, func(err error) bool {
 		return errors.Is(err, weir.ErrInvalid) || errors.Is(err, weir.ErrNotFound) || errors.Is(err, weir.ErrStale)
 	})
-	sub, err := c.link.nc.Subscribe(c.names.report(), func(m *nats.Msg) {
-		d.take("", m.Data, m.Respond)
-	})
-	if err != nil {
-		return fmt.Errorf("listen for reports: %w", err)
+	subs, err := c.subscribe(listener{c.names.report(), func(m *nats.Msg) { d.take("", m.Data, m.Respond) }})
+	if err == nil {
+		<-ctx.Done()
 	}
-	err = c.link.await(ctx)
 	cancel()
-	err = errors.Join(err, unsubscribe(sub))
+	err = errors.Join(err, c.unlisten(subs))
 	d.wait()
 	return err
 }
