@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -118,6 +119,25 @@ func serve(t *testing.T, store Store, opts Options) (s *Service, stop func()) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// deaf hears no reports: its connection was closed for good.
+type deaf struct{ nobody }
+
+var errDeaf = errors.New("closed for good")
+
+func (deaf) ServeReports(context.Context, func(context.Context, string, []byte) ([]byte, error)) error {
+	return errDeaf
+}
+
+// TestRunDeaf: a server that hears nothing any more ends with the reason, so that its process
+// does too.
+func TestRunDeaf(t *testing.T) {
+	t.Parallel()
+	s := New(Deps{Store: &leases{now: time.Now}, Checkpoints: noCheckpoints{}, Control: nobody{}, Reports: deaf{}, Logger: slog.New(slog.DiscardHandler)}, Options{})
+	if err := s.Run(t.Context()); !errors.Is(err, errDeaf) {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

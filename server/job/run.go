@@ -139,18 +139,18 @@ const shard = 0
 // serverName is the name under which a server takes commands.
 func serverName(id string) weir.WorkerID { return weir.WorkerID("server-" + id) }
 
-// Run holds the lease when it is free, and then runs the jobs, until ctx ends. Running
-// tasks are not ended with it.
+// Run holds the lease when it is free, and then runs the jobs, until ctx ends, or with an
+// error when it hears no commands or reports any more. Running tasks are not ended with it.
 func (s *Service) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.mu.since = s.now()
 	s.mu.Unlock()
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.deps.Reports.Heartbeats(ctx, s.heartbeat) })
-	g.Go(func() error { return s.deps.Reports.ServeReports(ctx, s.report) })
-	g.Go(func() error { return s.deps.Control.Serve(ctx, serverName(s.id), s.id, s.command) })
-	g.Go(func() error { return s.watch(ctx) })
-	g.Go(func() error { return s.lead(ctx) })
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.deps.Reports.Heartbeats(gctx, s.heartbeat) })
+	g.Go(func() error { return s.deps.Reports.ServeReports(gctx, s.report) })
+	g.Go(func() error { return s.deps.Control.Serve(gctx, serverName(s.id), s.id, s.command) })
+	g.Go(func() error { return s.watch(gctx) })
+	g.Go(func() error { return s.lead(gctx) })
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("run jobs: %w", err)
 	}
