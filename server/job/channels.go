@@ -147,7 +147,8 @@ func (s *Service) askChannels(ctx context.Context, ids []weir.WorkerID, job weir
 				err = deploy.Decode(body, &answer)
 			}
 			if err != nil {
-				s.deps.Logger.Info("a worker does not tell its figures", "worker", id, "err", err)
+				// A line for each scrape would be too much: who asked is told who is silent.
+				s.deps.Logger.Debug("a worker does not tell its figures", "worker", id, "err", err)
 				return nil // the others' count
 			}
 			lists[i], up[i] = answer.Channels, true
