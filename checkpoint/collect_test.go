@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"weir"
 	"weir/checkpoint"
@@ -23,6 +24,9 @@ type heap struct {
 	faulty *blob.Faulty
 	fault  func(blob.Call) blob.Fault
 	c      *checkpoint.Collector
+
+	calls, at int    // of a slow collector; at which one
+	meanwhile func() // happens
 }
 
 func newHeap(t *testing.T, keep int) *heap {
@@ -295,5 +299,95 @@ func TestDeepCheckMeetsDeletion(t *testing.T) {
 	})
 	if err != nil || !slices.ContainsFunc(found, func(f checkpoint.Finding) bool { return f.Fault == checkpoint.FaultMissing && f.Key == gone }) {
 		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// A slow metastore and storage: at one call of a collector something happens meanwhile.
+type slow struct {
+	checkpoint.Rows
+	h *heap
+}
+
+func (h *heap) call() {
+	if h.calls++; h.calls == h.at {
+		h.meanwhile()
+	}
+}
+
+func (s slow) Subject(ctx context.Context, job weir.JobID) (checkpoint.Subject, error) {
+	s.h.call()
+	return s.Rows.Subject(ctx, job)
+}
+
+func (s slow) Retained(ctx context.Context, job weir.JobID) ([]checkpoint.Retained, error) {
+	s.h.call()
+	return s.Rows.Retained(ctx, job)
+}
+
+func (s slow) DiscardCheckpoints(ctx context.Context, f weir.Fence, ids []weir.CheckpointID) ([]weir.CheckpointID, error) {
+	s.h.call()
+	return s.Rows.DiscardCheckpoints(ctx, f, ids)
+}
+
+func (s slow) GivenUp(ctx context.Context, job weir.JobID, limit int, linger time.Duration) (checkpoint.GivenUp, error) {
+	s.h.call()
+	return s.Rows.GivenUp(ctx, job, limit, linger)
+}
+
+func (s slow) Collected(ctx context.Context, job weir.JobID, done checkpoint.GivenUp) error {
+	s.h.call()
+	return s.Rows.Collected(ctx, job, done)
+}
+
+// A holder of the lease hangs in its collection, at any call in turn: its lease lapses, and
+// another one takes checkpoints, which share what the base has, and collects what it gives
+// up. When the first comes back, and goes on where it was, what is kept stays whole:
+// deletion is fenced by nothing but what the rows gave up for good.
+func TestCollectHung(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	for at := 0; at <= calls; at++ { // 0: it does not hang, and tells how many calls there are
+		h := newHeap(t, 2)
+		base := h.take("", checkpoint.StatusCompleted)
+		shared := func(id weir.CheckpointID) string {
+			return checkpoint.StateKey(fence.Job, fence.Attempt, "agg", 0, id, 0)
+		}
+		h.take("", checkpoint.StatusFailed)
+		h.take("mine", checkpoint.StatusCompleted)
+		for range 2 {
+			h.take("", checkpoint.StatusCompleted, shared(base))
+		}
+		last := h.take("", checkpoint.StatusCompleted, shared(base))
+		h.at = at
+		h.meanwhile = func() {
+			other := checkpoint.NewCollector(h.store, h.blobs, checkpoint.CollectOptions{})
+			for range 3 {
+				h.take("", checkpoint.StatusAborted)
+				h.take("", checkpoint.StatusCompleted, shared(base), shared(last))
+				_, err := other.Round(t.Context(), fence.Job)
+				h.must(err)
+			}
+		}
+		h.fault = func(blob.Call) blob.Fault { h.call(); return blob.Fault{} }
+		_, err := checkpoint.NewCollector(slow{h.store, h}, h.faulty, checkpoint.CollectOptions{}).Round(t.Context(), fence.Job)
+		h.must(err)
+		if at == 0 {
+			calls = h.calls
+			h.meanwhile()
+		}
+		kept, err := h.store.Retained(t.Context(), fence.Job)
+		h.must(err)
+		for _, r := range kept {
+			m, err := checkpoint.LoadManifest(t.Context(), h.blobs, r.Manifest)
+			h.must(err)
+			if err := m.CheckObjects(t.Context(), h.blobs); err != nil {
+				t.Errorf("hung at call %d: checkpoint %d: %v", at, r.ID, err)
+			}
+		}
+		h.must(h.collect())
+		h.want(fmt.Sprintf("hung at call %d", at), "1: 1 false", "3: 2 true", "6: 1 false", "10: 2 true", "12: 2 true")
+	}
+	if calls < 20 {
+		t.Errorf("the round took %d calls", calls)
 	}
 }
