@@ -11,6 +11,9 @@ type Wish struct {
 	// TakesBack is the savepoint of the stop that this wish takes back: where another
 	// wish has come since, that one stays (ErrConflict). Empty: it replaces any.
 	TakesBack string
+	// Fence is that of who takes a stop back: where the job has a newer owner, the stop is
+	// that one's (ErrStale).
+	Fence Fence
 }
 
 // A Start says what an attempt starts from after a stop.

@@ -169,6 +169,9 @@ func (s *Store) SetDesired(ctx context.Context, id weir.JobID, from []weir.Statu
 		if !slices.Contains(from, j.Status) {
 			return conflict("job %q is %s: it must be %s", j.Name, j.Status, statusList(from))
 		}
+		if f := wish.Fence; wish.TakesBack != "" && (j.Attempt != f.Attempt || j.Term != f.Term) {
+			return stale(f)
+		}
 		if wish.TakesBack != "" && (j.Desired != weir.DesiredStopped || j.StopSavepoint != wish.TakesBack) {
 			return conflict("job %q is not being stopped with savepoint %q any more", j.Name, wish.TakesBack)
 		}

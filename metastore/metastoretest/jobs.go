@@ -118,7 +118,13 @@ func jobWish(t *testing.T, s suite) {
 	back := weir.Wish{Desired: weir.DesiredRunning, TakesBack: "older"}
 	_, err = s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusCreated}, back)
 	fails(t, err, weir.ErrConflict)
-	back.TakesBack = "sp"
+	back.TakesBack, back.Fence.Term = "sp", 1 // of an owner that is none any more, or not yet
+	_, err = s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusCreated}, back)
+	fails(t, err, weir.ErrStale)
+	back.Fence.Term, back.Fence.Attempt.Number = 0, 1
+	_, err = s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusCreated}, back)
+	fails(t, err, weir.ErrStale)
+	back.Fence = weir.Fence{}
 	got, err = s.SetDesired(t.Context(), j.ID, []weir.Status{weir.StatusCreated}, back)
 	if err != nil || got.Desired != weir.DesiredRunning || got.StopSavepoint != "" {
 		t.Errorf("the stop is taken back: %+v, %v", got, err)

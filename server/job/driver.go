@@ -355,10 +355,10 @@ func (d *driver) setStatus(ctx context.Context, act actStatus) error {
 }
 
 // resume takes a stop back whose savepoint failed, unless its user wants something else
-// by now.
+// by now, or another server has the job, which tries the stop itself.
 func (d *driver) resume(ctx context.Context, stop string) error {
 	err := d.insist(ctx, "take stop back", func() error {
-		_, err := d.s.deps.Store.SetDesired(ctx, d.id, alive(), Wish{Desired: weir.DesiredRunning, TakesBack: stop})
+		_, err := d.s.deps.Store.SetDesired(ctx, d.id, alive(), Wish{Desired: weir.DesiredRunning, TakesBack: stop, Fence: d.fence()})
 		return err
 	})
 	d.resumed = d.s.now()
