@@ -5,11 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"weir"
+	"weir/exec/deploy"
 )
 
 // noCheckpoints is a metastore that has none.
@@ -224,6 +226,30 @@ func TestLeadTakenInSilence(t *testing.T) {
 		time.Sleep(time.Second)
 		if n, first, last := store.begun(); !s.holds() || n != 2 || first || !last {
 			t.Errorf("holds %v, the jobs were begun %d times, want twice", s.holds(), n)
+		}
+		stop()
+	})
+}
+
+// A server that was stopped for longer than it takes to judge everybody dead (SIGSTOP, then
+// SIGCONT) looks at its clock before it reads what workers said meanwhile: none is dead for it.
+func TestServerAsleep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var slept atomic.Int64
+		now := func() time.Time { return time.Now().Add(time.Duration(slept.Load())) }
+		s, stop := serve(t, &leases{now: now}, Options{Now: now})
+		for _, id := range []weir.WorkerID{"w1", "w2"} {
+			s.heartbeat(deploy.Encode(deploy.Heartbeat{Header: deploy.Head(), Worker: id, Incarnation: "a", Slots: 1}))
+		}
+		time.Sleep(50 * time.Millisecond)
+		slept.Store(int64(2 * time.Minute))
+		time.Sleep(50 * time.Millisecond)
+		s.mu.Lock()
+		living := len(s.mu.workers.alive())
+		s.mu.Unlock()
+		if living != 2 {
+			t.Errorf("%d of 2 workers live", living)
 		}
 		stop()
 	})

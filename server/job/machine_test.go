@@ -395,6 +395,8 @@ func TestWorkers(t *testing.T) {
 				asked := d.CmdArgs[0].Key
 				d.MaybeScanArgs(t, "asked", &asked)
 				dead = r.ponged(now, epoch.Add(duration(t, asked)), id, result, incarnation)
+			case "woke":
+				r.woke(now)
 			case "exited":
 				dead = r.exited(now, id, life)
 			}

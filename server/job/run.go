@@ -368,22 +368,27 @@ func (s *Service) watch(ctx context.Context) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	var pings errgroup.Group
-	told := false
+	told, last := false, s.now()
 	for {
 		select {
 		case <-ctx.Done():
 			return pings.Wait()
 		case <-ticker.C:
 		}
+		now := s.now()
 		s.mu.Lock()
-		ping, dead := s.mu.workers.tick(s.now(), s.deps.Control.StableSince(), s.deps.Control.AbsentFor())
+		if now.Sub(last) > silentFor {
+			s.mu.workers.woke(now)
+		}
+		last = now
+		ping, dead := s.mu.workers.tick(now, s.deps.Control.StableSince(), s.deps.Control.AbsentFor())
 		settled := s.mu.since.Add(settleWithin)
 		s.mu.Unlock()
 		s.mourn(dead)
 		for _, id := range ping {
 			pings.Go(func() error { s.ping(ctx, id); return nil })
 		}
-		if !told && !s.now().Before(settled) {
+		if !told && !now.Before(settled) {
 			told = true
 			s.broadcast(evSlots{}) // jobs that waited for workers to be heard
 		}

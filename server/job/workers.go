@@ -266,6 +266,14 @@ func (r *registry) hears(now time.Time) {
 	r.heardAt = now
 }
 
+// woke notes that we ourselves were stopped, as a process is by SIGSTOP: what others said
+// meanwhile is still to be read, and their silence was ours.
+func (r *registry) woke(now time.Time) {
+	if !r.upSince.IsZero() {
+		r.upSince = now
+	}
+}
+
 // pingEvery is the time between two pings to a worker: the fewer workers there are, the
 // sooner the death of one is known.
 func (r *registry) pingEvery() time.Duration {
