@@ -73,7 +73,9 @@
 // have taken the lease from a metastore that is away. Once it is back the lease's term
 // says what happened: the same one, nobody held it between, and the drivers go on; another
 // one, and they end. What they write meanwhile is fenced (J1), what they tell workers is of
-// an attempt that is over the moment that another server takes the job. The next holder takes every
+// an attempt that is over the moment that another server takes the job, and what their
+// collector deletes is what rows gave up, which is for good. A job that has no driver here
+// is not over for that: its row says so, before a worker hears it. The next holder takes every
 // unsettled job over by its row: a job that had an attempt gets a new one, from its
 // base, and the attempt it had is ended on the workers (by the new Deploy, and by Stop
 // for those that report an attempt that is over). Tasks run on until then. Counters of
@@ -88,7 +90,8 @@
 // another incarnation; pings, ten a second where workers are few, find nobody under its
 // name for 110 ms, more than a reconnect takes; it is silent for 5 s while others are
 // heard, or for 60 s. Nobody is judged while our own connection is down, and what was
-// before it came up, or before the set of NATS servers changed, does not count.
+// before it came up, or before the set of NATS servers changed, or before we ourselves were
+// stopped for a while, does not count.
 // A worker that was cut off or asleep itself asks which of its attempts are over
 // (Service.returned); the answer of a server that may not decide is weir.ErrConflict. A process that was replaced and wakes up is not heard again, and
 // commands are addressed to one life of a worker, so that two never run the same tasks.

@@ -72,7 +72,7 @@ func (s *Service) heartbeat(body []byte) {
 // weir.ErrStale, the attempt is over.
 func (s *Service) report(ctx context.Context, kind string, body []byte) ([]byte, error) {
 	if kind == deploy.KindReturned {
-		return s.returned(body)
+		return s.returned(ctx, body)
 	}
 	var r deploy.Report
 	if err := deploy.Decode(body, &r); err != nil {
@@ -86,7 +86,7 @@ func (s *Service) report(ctx context.Context, kind string, body []byte) ([]byte,
 	case d != nil:
 		err = d.report(r)
 	case loaded:
-		err = fmt.Errorf("%w: job %s does not run", weir.ErrStale, r.Job)
+		err = s.undriven(ctx, r.Job, r.Attempt)
 	default:
 		err = fmt.Errorf("%w: this server does not hold the lease", weir.ErrConflict)
 	}
@@ -99,41 +99,70 @@ func (s *Service) report(ctx context.Context, kind string, body []byte) ([]byte,
 	return nil, err
 }
 
+// undriven says of an attempt that no driver here knows: weir.ErrStale, it is over;
+// weir.ErrConflict, it is not, or nobody can say. Its job's row decides, not what we know:
+// the database may have counted our lease shorter than we did, since its clock was set, or
+// ours stood still, and another server runs it.
+func (s *Service) undriven(ctx context.Context, job weir.JobID, attempt weir.AttemptID) error {
+	j, err := s.deps.Store.Job(ctx, string(job))
+	switch {
+	case err != nil && !errors.Is(err, weir.ErrNotFound):
+		return fmt.Errorf("%w: whether attempt %v of job %s is over is not known: %w", weir.ErrConflict, attempt, job, err)
+	case err == nil && !settled(j) && j.Attempt == attempt:
+		return fmt.Errorf("%w: attempt %v of job %s is another server's", weir.ErrConflict, attempt, job)
+	}
+	return fmt.Errorf("%w: job %s does not run", weir.ErrStale, job)
+}
+
 // returned tells a worker that was cut off, or asleep, which of its attempts are over.
 // One that it has ended itself has failed. weir.ErrConflict: not known here, or not yet.
-func (s *Service) returned(body []byte) ([]byte, error) {
+func (s *Service) returned(ctx context.Context, body []byte) ([]byte, error) {
 	var m deploy.Returned
 	if err := deploy.Decode(body, &m); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.decidesLocked() {
-		return nil, fmt.Errorf("%w: this server does not hold the lease", weir.ErrConflict)
-	}
-	answer, failed := deploy.Over{Header: deploy.Head()}, []deploy.Held{}
+	answer, failed := deploy.Over{Header: deploy.Head()}, map[*driver]weir.AttemptID{}
 	for _, h := range m.Attempts {
-		d := s.mu.jobs[h.Job]
-		now, over := weir.AttemptID{}, true
-		if d != nil {
-			now, over = d.standing()
+		s.mu.Lock()
+		d, decides := s.mu.jobs[h.Job], s.decidesLocked()
+		s.mu.Unlock()
+		if !decides {
+			return nil, fmt.Errorf("%w: this server does not hold the lease", weir.ErrConflict)
 		}
+		over, err := s.isOver(ctx, d, h)
 		switch {
-		case now.Number < h.Attempt.Number && d != nil:
-			return nil, fmt.Errorf("%w: attempt %v of job %s is another server's", weir.ErrConflict, h.Attempt, h.Job)
-		case over || now != h.Attempt:
+		case err != nil:
+			return nil, err
+		case over:
 			answer.Attempts = append(answer.Attempts, deploy.Held{Job: h.Job, Attempt: h.Attempt})
 		case h.Ended:
-			failed = append(failed, h)
+			failed[d] = h.Attempt
 		}
 	}
-	for _, h := range failed {
-		s.mu.jobs[h.Job].post(evTaskFailed{h.Attempt, weir.Failure{
+	for d, attempt := range failed { // their order does not matter: each decides for itself
+		d.post(evTaskFailed{attempt, weir.Failure{
 			Reason: "worker_lost", Worker: m.Worker,
 			Message: fmt.Sprintf("worker %s: it could not reach NATS for more than a minute and ended its tasks", m.Worker),
 		}, true})
 	}
 	return deploy.Encode(answer), nil
+}
+
+// isOver reports whether an attempt that a worker holds is over; d drives its job, nil:
+// nobody does here. An error is weir.ErrConflict.
+func (s *Service) isOver(ctx context.Context, d *driver, h deploy.Held) (bool, error) {
+	if d == nil {
+		err := s.undriven(ctx, h.Job, h.Attempt)
+		if errors.Is(err, weir.ErrStale) {
+			return true, nil
+		}
+		return false, err
+	}
+	now, over := d.standing()
+	if now.Number < h.Attempt.Number {
+		return false, fmt.Errorf("%w: attempt %v of job %s is another server's", weir.ErrConflict, h.Attempt, h.Job)
+	}
+	return over || now != h.Attempt, nil
 }
 
 // decidesLocked reports whether we may say what runs and what is over: a server whose lease
@@ -209,6 +238,9 @@ func (s *Service) endStray(ctx context.Context, st stray) {
 		delete(s.mu.strays, st)
 		s.mu.Unlock()
 	}()
+	if err := s.undriven(ctx, st.job, st.attempt); !errors.Is(err, weir.ErrStale) {
+		return // it is not over, or the next look may tell
+	}
 	stop := deploy.Stop{Header: deploy.Head(), Job: st.job, Attempt: st.attempt}
 	if _, err := s.ask(ctx, st.worker, deploy.KindStop, stop); err != nil && ctx.Err() == nil {
 		s.deps.Logger.Warn("stale attempt not ended, tried again", "worker", st.worker, "job", st.job, "attempt", st.attempt, "err", err)

@@ -56,6 +56,9 @@ func (noCheckpoints) Collectable(context.Context, weir.JobID, int, time.Duration
 	return nil, "", nil
 }
 
+// Job finds none.
+func (l *leases) Job(context.Context, string) (weir.Job, error) { return weir.Job{}, weir.ErrNotFound }
+
 // Jobs notes under which context of holding the lease it was read.
 func (l *leases) Jobs(ctx context.Context, _ weir.JobFilter) ([]weir.Job, error) {
 	l.mu.Lock()
