@@ -14,7 +14,7 @@ type Sender struct {
 	broken BreakReason
 
 	up     bool // the connection is there
-	synced bool // the peer has answered since the connection came
+	synced bool // the peer has answered since the connection came up last
 	takes  int  // bytes of the largest message that the connection takes; 0: any
 
 	acked    uint64 // all up to it have arrived
@@ -120,8 +120,8 @@ func (s *Sender) Step(now time.Time, ev Event) []Action {
 			s.probe(now)
 		}
 	case EvDown:
-		s.up, s.synced, s.probeAt = false, false, time.Time{} // T7
-		s.silent = 0                                          // what was not answered may be our loss
+		s.up, s.probeAt = false, time.Time{} // T7
+		s.silent = 0                         // what was not answered may be our loss
 	default:
 		panic(fmt.Sprintf("transport: sender has no event %d", ev.Kind))
 	}
