@@ -114,6 +114,14 @@ func (l *link) refused(err error) {
 	}
 }
 
+// isAway reports whether lost was called since the last back; nats.go calls these two, and
+// trouble, one after another.
+func (l *link) isAway() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.away
+}
+
 // trouble takes what nats.go reports of a connection.
 func (l *link) trouble(nc *nats.Conn, sub *nats.Subscription, err error) {
 	var broken *net.OpError // the loss of the connection follows, and is said
@@ -121,6 +129,8 @@ func (l *link) trouble(nc *nats.Conn, sub *nats.Subscription, err error) {
 	case errors.Is(err, nats.ErrPermissionViolation):
 		l.deny(nc, err)
 		l.say.denied(err)
+	case unwelcome(err) && !l.isAway(): // it ends what was connected; the next try may be welcome
+		l.log.Debug("nats ends the connection", "err", err)
 	case unwelcome(err), !nc.IsConnected():
 		l.refused(err)
 	case errors.As(err, &broken):

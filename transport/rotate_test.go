@@ -16,9 +16,9 @@ import (
 )
 
 // TestRotationInOrder: the file has the new password before NATS is told, as docs/nats.md
-// says. The worker is away for less than takes it for dead: it tries at once, and is not
-// refused. Where the machine is busy it takes longer, but not the second after which who was
-// refused tries again; judged by the quickest rotation.
+// says. The worker is away for less than takes it for dead: it tries at once, is not refused,
+// and does not say that it was. Where the machine is busy it takes longer, but not the second
+// after which who was refused tries again; judged by the quickest rotation.
 func TestRotationInOrder(t *testing.T) {
 	t.Parallel()
 	const first, second = secret + "-1", secret + "-2"
@@ -63,6 +63,9 @@ func TestRotationInOrder(t *testing.T) {
 					t.Fatal(err)
 				}
 				if quickest = min(quickest, away); away < lead.AbsentFor() {
+					if strings.Contains(said.String(), "refuses") {
+						t.Errorf("what went well looks like an error: %s", said)
+					}
 					return
 				}
 			}
