@@ -126,7 +126,9 @@ type link struct {
 	mu struct {
 		sync.Mutex
 		denied map[string]bool // subjects that this connection may not publish to
-		deaf   string          // one that it may not subscribe to; empty: none
+		deaf   string          // one that it, or the one before, may not subscribe to; empty: none
+		sure   bool            // it is this one that may not
+		since  time.Time       // this connection was made
 		away   bool            // the log says that the connection was lost, and not that it is back
 		told   bool            // and also that it is tried again
 		small  int             // servers in a row that take too little

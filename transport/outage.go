@@ -14,10 +14,10 @@ import (
 func (l *link) lost(nc *nats.Conn, err error) {
 	l.mu.Lock()
 	clear(l.mu.denied)
-	if l.mu.deaf == "" { // all was heard
+	if l.deafLocked() == "" { // all was heard
 		l.mu.wait = 0
 	}
-	l.mu.deaf = ""
+	l.mu.sure = false
 	for _, t := range l.mu.plans {
 		t.Stop()
 	}
@@ -50,6 +50,7 @@ func (l *link) back(nc *nats.Conn) {
 	l.mu.Lock()
 	say := !l.mu.quiet || l.mu.told
 	l.mu.away, l.mu.told, l.mu.small, l.mu.quiet = false, false, 0, false
+	l.mu.since = time.Now()
 	l.mu.Unlock()
 	l.flip()
 	if say {
@@ -145,6 +146,8 @@ func (l *link) trouble(nc *nats.Conn, sub *nats.Subscription, err error) {
 const (
 	deafWait = 5 * time.Second
 	deafMost = time.Minute
+	// deafLimit is how long NATS may take to say what a new connection may not subscribe to.
+	deafLimit = 500 * time.Millisecond
 )
 
 // deny keeps what the NATS server does not allow. A subscription that is forbidden stays so
@@ -154,11 +157,11 @@ func (l *link) deny(nc *nats.Conn, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if verb == "subscribe" {
-		if l.mu.deaf == "" {
+		if !l.mu.sure {
 			l.mu.wait = min(max(2*l.mu.wait, deafWait), deafMost)
 			l.plan(l.mu.wait, func() { l.listenAgain(nc) })
 		}
-		l.mu.deaf = subject
+		l.mu.deaf, l.mu.sure = subject, true
 		return
 	}
 	if len(l.mu.denied) >= complaintsKept { // answers have subjects without end
@@ -180,10 +183,18 @@ func (l *link) listenAgain(nc *nats.Conn) {
 	}
 }
 
-// deaf is a subject that this connection may not subscribe to; empty: none.
+// deaf is a subject that this connection may not subscribe to; empty: none. What the one
+// before might not counts until NATS would have said it of this one.
 func (l *link) deaf() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.deafLocked()
+}
+
+func (l *link) deafLocked() string {
+	if !l.mu.sure && !l.mu.away && time.Since(l.mu.since) > deafLimit {
+		l.mu.deaf = ""
+	}
 	return l.mu.deaf
 }
 
