@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"weir"
-	"weir/checkpoint"
 	"weir/checkpoint/blob"
 	"weir/checkpoint/clocktest"
 	"weir/exec"
@@ -54,6 +53,9 @@ type Cluster struct {
 
 	// LoseLease, if it says so, fails what a server asks of its lease.
 	LoseLease atomic.Pointer[func(server string) bool]
+	// Metastore, if set, is called before most of what servers ask of the metastore that
+	// decides something, and fails it.
+	Metastore atomic.Pointer[func(ctx context.Context, server string) error]
 	// Deciding, if set, is called before a checkpoint is decided.
 	Deciding atomic.Pointer[func()]
 
@@ -168,29 +170,6 @@ func (c *Cluster) Server(name string) *job.Service {
 	}, job.Options{LeaseTTL: 2 * time.Second, Poll: 200 * time.Millisecond, CollectLinger: 100 * time.Millisecond, Now: c.Clock(name).Now})
 	c.run(name, ctl, s.Run)
 	return s
-}
-
-// A view is the metastore as one server sees it.
-type view struct {
-	*metastore.Store
-	server string
-	c      *Cluster
-}
-
-// AcquireLease fails when the test wants it to.
-func (v view) AcquireLease(ctx context.Context, shard int, holder string, ttl time.Duration) (weir.Lease, error) {
-	if f := v.c.LoseLease.Load(); f != nil && (*f)(v.server) {
-		return weir.Lease{}, context.DeadlineExceeded
-	}
-	return v.Store.AcquireLease(ctx, shard, holder, ttl)
-}
-
-// CompleteCheckpoint takes as long as the test wants.
-func (v view) CompleteCheckpoint(ctx context.Context, fence weir.Fence, r checkpoint.Record, base bool) error {
-	if f := v.c.Deciding.Load(); f != nil {
-		(*f)()
-	}
-	return v.Store.CompleteCheckpoint(ctx, fence, r, base)
 }
 
 // Worker adds a worker.
