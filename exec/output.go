@@ -252,7 +252,8 @@ func (o *outputs) Emit(b *batch.Batch) error {
 }
 
 // checkRows finds the rows that no frame can carry, whether they travel or not: the
-// answer must not depend on where tasks run. They are rejected, or fail the job.
+// answer must not depend on where tasks run. A row of a source is rejected, or fails the job;
+// a computed one always fails it: it stands for many rows, and they are not at fault.
 func (o *outputs) checkRows(b *batch.Batch) error {
 	text := 0
 	for i := range b.Columns {
@@ -271,7 +272,7 @@ func (o *outputs) checkRows(b *batch.Batch) error {
 		switch kind := b.Kind(int(r)); {
 		case size <= first.limit:
 			fit = append(fit, r)
-		case o.rejects == nil:
+		case o.rejects == nil, b.Origin == nil:
 			return rowTooLarge(b, int(r), size, first)
 		case kind == batch.Insert || kind == batch.UpdateAfter:
 			if err := o.rejects.Reject(rowTooLarge(b, int(r), size, first)); err != nil {
@@ -286,7 +287,7 @@ func (o *outputs) checkRows(b *batch.Batch) error {
 }
 
 func rowTooLarge(b *batch.Batch, row, size int, o *output) *RowError {
-	e := &RowError{Table: o.name, Offset: -1, Reason: fmt.Sprintf("the row takes %d bytes, more than the %d that a frame carries", size, o.limit)}
+	e := &RowError{Table: o.name, Offset: -1, Reason: fmt.Sprintf("the row takes %d bytes, more than the %d that a frame carries: leave large columns out, or shorten them", size, o.limit)}
 	if b.Origin != nil {
 		e.Table, e.Path, e.Offset = b.Origin.Table, b.Origin.Path, b.Origin.Offsets[row]
 	}

@@ -127,3 +127,26 @@ func answers(t *testing.T, j *exectest.Job) (counted, rejected int) {
 	}
 	return counted, len(page.Rows)
 }
+
+// TestGroupTooLarge: a group whose value no frame can carry fails the job, whatever is to be
+// done about row errors: with it the other rows of the group would go uncounted.
+func TestGroupTooLarge(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.csv")
+	if err := os.WriteFile(path, []byte("1,a\n1,"+strings.Repeat("x", 300_000)+"\n1,b\n2,c\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, policy := range []string{"fail", "skip", "keep"} {
+		p, err := planner.Plan("CREATE TABLE s (k BIGINT, v STRING) WITH ('connector' = 'filesystem', 'path' = '"+path+"', 'format' = 'csv'); SELECT k, COUNT(*) AS n, MAX(v) AS m FROM s GROUP BY k",
+			nil, planner.Options{MaxParallelism: 8, OnRowError: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := exectest.Start(t, exectest.Config{Graph: p.Graph, Parallelism: 1, Blobs: blob.NewMemory(), Files: []string{dir}, Openers: exec.Openers{Source: source.Open}})
+		_, err = j.Finish()
+		if f, restart := j.Failure(); err == nil || f == nil || f.Reason != exec.ReasonRow || restart {
+			t.Errorf("%s: %v, %+v restart=%v", policy, err, f, restart)
+		}
+	}
+}
