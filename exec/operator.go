@@ -119,7 +119,7 @@ type Source interface {
 // A RowError is a fault of one row of the input: it fails the attempt, and a
 // restart would not help.
 type RowError struct {
-	Table  string
+	Table  string // empty: the row is no table's, but one that the operator makes
 	Path   string // file; empty where the source has none
 	Line   int64  // from 1; 0: unknown
 	Offset int64  // of the record in Path, bytes, or the row's number in its source; -1: none
@@ -130,6 +130,9 @@ type RowError struct {
 
 // Error gives one line: table, file:line, column and reason.
 func (e *RowError) Error() string {
+	if e.Table == "" {
+		return e.Reason
+	}
 	s := "table " + e.Table
 	if e.Path != "" {
 		s += ": " + e.Path

@@ -287,7 +287,7 @@ func (o *outputs) checkRows(b *batch.Batch) error {
 }
 
 func rowTooLarge(b *batch.Batch, row, size int, o *output) *RowError {
-	e := &RowError{Table: o.name, Offset: -1, Reason: fmt.Sprintf("the row takes %d bytes, more than the %d that a frame carries: leave large columns out, or shorten them", size, o.limit)}
+	e := &RowError{Offset: -1, Reason: fmt.Sprintf("the row takes %d bytes, more than the %d that a frame carries: leave large columns out, or shorten them", size, o.limit)}
 	if b.Origin != nil {
 		e.Table, e.Path, e.Offset = b.Origin.Table, b.Origin.Path, b.Origin.Offsets[row]
 	}

@@ -145,8 +145,12 @@ func TestGroupTooLarge(t *testing.T) {
 		}
 		j := exectest.Start(t, exectest.Config{Graph: p.Graph, Parallelism: 1, Blobs: blob.NewMemory(), Files: []string{dir}, Openers: exec.Openers{Source: source.Open}})
 		_, err = j.Finish()
-		if f, restart := j.Failure(); err == nil || f == nil || f.Reason != exec.ReasonRow || restart {
-			t.Errorf("%s: %v, %+v restart=%v", policy, err, f, restart)
+		f, restart := j.Failure()
+		if err == nil || f == nil || f.Reason != exec.ReasonRow || restart {
+			t.Fatalf("%s: %v, %+v restart=%v", policy, err, f, restart)
+		}
+		if n := strings.Count(f.Message, "local_aggregate"); n != 1 {
+			t.Errorf("%s: the operator is named %d times: %s", policy, n, f.Message)
 		}
 	}
 }
