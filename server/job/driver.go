@@ -404,7 +404,7 @@ func (d *driver) end(ctx context.Context, act actEnd) {
 		stopping.Wait() //nolint:errcheck // it has none
 		d.s.keep(d.id, attempt, &last)
 		d.s.release(d.id)
-		d.post(evEnded{attempt})
+		d.post(evEnded{attempt, act.Wait})
 	})
 }
 

@@ -60,8 +60,12 @@ type (
 	}
 	// evFinal: the final checkpoint is complete and its output visible.
 	evFinal struct{ Attempt weir.AttemptID }
-	// evEnded: no task and no coordinator of the attempt runs, as far as can be known.
-	evEnded struct{ Attempt weir.AttemptID }
+	// evEnded: no task and no coordinator of the attempt runs, as far as can be known, and
+	// as long as actEnd waited.
+	evEnded struct {
+		Attempt weir.AttemptID
+		Waited  bool
+	}
 	// evCommitted: no commit is open any more, or Problem says why some still are.
 	evCommitted struct{ Problem string }
 	evTick      struct{}

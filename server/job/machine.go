@@ -292,6 +292,9 @@ func (m *machine) ended(now time.Time, ev evEnded, out *actions) {
 		m.next(now, m.wakeAt, out)
 		return
 	}
+	if !ev.Waited {
+		return // another attempt was to follow, and the job was canceled since: the end that waits is under way (J3)
+	}
 	m.phase = phaseCommit
 	out.add(actCommit{})
 }

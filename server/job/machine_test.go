@@ -155,7 +155,7 @@ func (s *jobScript) other(t *testing.T, d *datadriven.TestData) event {
 	case "final":
 		return evFinal{attempt}
 	case "gone":
-		return evEnded{attempt}
+		return evEnded{attempt, !d.HasArg("left")}
 	case "committed":
 		return evCommitted{text(d, "problem")}
 	case "tick":
