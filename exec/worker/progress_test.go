@@ -60,12 +60,12 @@ func TestProgress(t *testing.T) {
 	h.runs(m)
 	h.trigger(m, 1, nil, 1) // one source of two
 	var got string
-	h.until("the barrier arrives", func([]deploy.Report, deploy.Heartbeat) bool {
+	h.until("the barrier arrives, and its source is done", func([]deploy.Report, deploy.Heartbeat) bool {
 		got = ""
 		for _, p := range h.progress(m, 1) {
 			got += fmt.Sprintf("%v %s missing %v %s\n", p.Task, p.Stage, p.Missing, p.Doing)
 		}
-		return strings.Count(got, string(checkpoint.StageAligning)) == 2
+		return strings.Count(got, string(checkpoint.StageAligning)) == 2 && strings.Contains(got, string(checkpoint.StageDone)) // also its snapshot is stored
 	})
 	const want = `0/0 waiting missing [] no trigger has come
 0/1 done missing [] 
