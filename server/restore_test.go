@@ -24,6 +24,7 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 8)
 	c.Heard(s, 1)
@@ -32,7 +33,7 @@ func newSite(t *testing.T) *site {
 	return &site{api: a, t: t, c: c, s: s}
 }
 
-// numbers are 8000 rows, in four seconds: time enough to stop on a busy machine.
+// numbers are 8000 rows; who reads them all ends once the test wants the results.
 const numbers = `CREATE TABLE numbers (k BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '8000', 'rows-per-second' = '2000',
   'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '7999');
 `
@@ -78,6 +79,7 @@ func (s *site) halfway(name string) {
 
 func (s *site) results(name, want string) {
 	s.t.Helper()
+	s.c.Held.Store(false)
 	s.await(name, "FINISHED")
 	got := ""
 	for _, row := range call[server.Results](s.t, s.api, "GET", "/v1/jobs/"+name+"/results?order_by=key", nil, 200).Rows {

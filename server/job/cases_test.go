@@ -26,6 +26,7 @@ import (
 func onRequest(t *testing.T, sql string, fault func(blob.Call) blob.Fault) (*jobtest.Cluster, *job.Service) {
 	t.Helper()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	c.Blobs = blob.NewFaulty(c.Blobs, fault)
 	s := c.Server("s1")
 	c.Worker("w1", 4)

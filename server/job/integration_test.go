@@ -63,6 +63,7 @@ func rows(t *testing.T, s *job.Service, name, at string) []string {
 func TestCountFinishes(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 2)
 	c.Worker("w2", 2)
@@ -82,8 +83,10 @@ var want = []string{
 	`{"key":2,"n":25000,"total":1250000000}`, `{"key":3,"n":25000,"total":1250025000}`,
 }
 
+// finished lets a job end and looks at its result.
 func finished(t *testing.T, c *jobtest.Cluster, s *job.Service, name string) weir.Job {
 	t.Helper()
+	c.Held.Store(false)
 	j := c.Await(s, name, weir.StatusFinished, weir.StatusFailed)
 	if j.Status != weir.StatusFinished {
 		t.Fatalf("%s: %+v", j.Status, j.Failure)
@@ -106,6 +109,7 @@ func completed(t *testing.T, c *jobtest.Cluster, name string) {
 func TestWorkerKilled(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	c.Worker("w2", 4)
@@ -122,6 +126,7 @@ func TestWorkerKilled(t *testing.T) {
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s1 := c.Server("s1")
 	c.Worker("w1", 4)
 	submit(t, c, s1, "counts", counts)
@@ -137,6 +142,7 @@ func TestServerKilled(t *testing.T) {
 func TestStopAndStartElsewhere(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
@@ -193,6 +199,7 @@ func TestStopAndStartElsewhere(t *testing.T) {
 func TestRestoreWhileRunning(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
@@ -226,6 +233,7 @@ func TestRestoreOutlives(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
 			c := jobtest.New(t)
+			c.Held.Store(true)
 			s := c.Server("s1")
 			c.Worker("w1", 4)
 			submit(t, c, s, "counts", counts)
@@ -259,6 +267,7 @@ func TestRestoreOutlives(t *testing.T) {
 func TestTriggerWithoutHolder(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s1 := c.Server("s1")
 	c.Worker("w1", 4)
 	submit(t, c, s1, "counts", counts)
@@ -278,6 +287,7 @@ func TestTriggerWithoutHolder(t *testing.T) {
 func TestWaitsForSlots(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 3)
 	ctx := context.Background()
@@ -306,6 +316,7 @@ func TestWaitsForSlots(t *testing.T) {
 func TestMissingSnapshot(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
@@ -396,6 +407,7 @@ func TestBadRowFails(t *testing.T) {
 func TestTriggerAtOtherServer(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s1 := c.Server("s1")
 	c.Worker("w1", 4)
 	submit(t, c, s1, "counts", counts)
@@ -424,6 +436,7 @@ func TestTriggerAtOtherServer(t *testing.T) {
 func TestCancelCheckpoint(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s1 := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
@@ -474,6 +487,7 @@ func TestCancelCheckpoint(t *testing.T) {
 func TestCancelDeletesCheckpoints(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
@@ -513,6 +527,7 @@ func TestCancelDeletesCheckpoints(t *testing.T) {
 func TestEverythingKilled(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 2)
 	c.Worker("w2", 2)

@@ -14,6 +14,7 @@ import (
 func killed(t *testing.T, options string) (*jobtest.Cluster, *job.Service) {
 	t.Helper()
 	c := jobtest.New(t)
+	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	c.Worker("w2", 4)
@@ -42,6 +43,7 @@ func TestConcurrentCheckpointsKilled(t *testing.T) {
 func TestAtLeastOnceKilled(t *testing.T) {
 	t.Parallel()
 	c, s := killed(t, `{"interval":"20ms","mode":"at_least_once","max_concurrent":4}`)
+	c.Held.Store(false)
 	if j := c.Await(s, "counts", weir.StatusFinished, weir.StatusFailed); j.Status != weir.StatusFinished || j.Attempt.Number < 2 {
 		t.Fatalf("%s in attempt %v: %+v", j.Status, j.Attempt, j.Failure)
 	}

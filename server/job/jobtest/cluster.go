@@ -62,6 +62,10 @@ type Cluster struct {
 	// Full, as long as it is set, leaves sinks no room to write.
 	Full atomic.Bool
 
+	// Held keeps sources that have no more rows from ending, so that a job whose rows a busy
+	// machine has read meanwhile still runs until the test is through with it.
+	Held atomic.Bool
+
 	// Panic, once, has the next source that is asked for rows panic.
 	Panic atomic.Bool
 
@@ -203,13 +207,13 @@ func (c *Cluster) Clock(name string) *clocktest.Clock {
 	return c.mu.clocks[name]
 }
 
-// openSource opens a source that panics when the test wants it to.
+// openSource opens a source that panics, or does not end, when the test wants it to.
 func (c *Cluster) openSource(ctx context.Context, s exec.Setup) (exec.Source, error) {
 	src, err := source.Open(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	return &panicking{src, &c.Panic}, nil
+	return &obeying{Source: src, c: c}, nil
 }
 
 // openSink opens a sink that has no room when the test wants it to.
@@ -240,17 +244,28 @@ func (f *filling) Process(b *batch.Batch, out exec.Collector) error {
 	return f.writing.Process(b, out)
 }
 
-type panicking struct {
+// An obeying source does what the test wants.
+type obeying struct {
 	exec.Source
-	now *atomic.Bool
+	c    *Cluster
+	done bool
 }
 
 // Next implements exec.Source.
-func (p *panicking) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Time, error) {
-	if p.now.CompareAndSwap(true, false) {
+func (o *obeying) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Time, error) {
+	if o.c.Panic.CompareAndSwap(true, false) {
 		panic("as the test wants it")
 	}
-	return p.Source.Next(ctx)
+	if !o.done {
+		b, poll, until, err := o.Source.Next(ctx)
+		if o.done = err == nil && poll == exec.Done; !o.done || b != nil {
+			return b, min(poll, exec.Wait), until, err
+		}
+	}
+	if o.c.Held.Load() {
+		return nil, exec.Wait, time.Now().Add(10 * time.Millisecond), nil
+	}
+	return nil, exec.Done, time.Time{}, nil
 }
 
 // both runs a beside b and ends it after b.
