@@ -17,7 +17,6 @@ import (
 func TestClockStepR10(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	c.Worker("w2", 4)
@@ -91,7 +90,6 @@ func honest(t *testing.T, c *jobtest.Cluster, id weir.JobID, ran time.Duration) 
 func TestTaskPanicsR02(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	c.Heard(s, 1)

@@ -26,7 +26,6 @@ import (
 func TestDeployAgain(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s1 := c.Server("s1")
 	c.Worker("w1", 2)
 	c.Worker("w2", 2)

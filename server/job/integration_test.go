@@ -36,10 +36,12 @@ CREATE TABLE numbers (k INT, v BIGINT) WITH (
 SET 'checkpoint.interval' = '100ms';
 SELECT k % 4 AS key, COUNT(*) AS n, SUM(v) AS total FROM numbers GROUP BY k % 4`
 
+// submit begins a job that runs until the test awaits its end.
 func submit(t *testing.T, c *jobtest.Cluster, s *job.Service, name, sql string) weir.Job {
 	t.Helper()
 	spec := c.Spec(name, sql, 4)
 	spec.Checkpoint = json.RawMessage(`{"interval":"100ms"}`)
+	c.Held.Store(true)
 	j, err := s.Submit(context.Background(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +65,6 @@ func rows(t *testing.T, s *job.Service, name, at string) []string {
 func TestCountFinishes(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 2)
 	c.Worker("w2", 2)
@@ -83,10 +84,9 @@ var want = []string{
 	`{"key":2,"n":25000,"total":1250000000}`, `{"key":3,"n":25000,"total":1250025000}`,
 }
 
-// finished lets a job end and looks at its result.
+// finished awaits the end of a job and looks at its result.
 func finished(t *testing.T, c *jobtest.Cluster, s *job.Service, name string) weir.Job {
 	t.Helper()
-	c.Held.Store(false)
 	j := c.Await(s, name, weir.StatusFinished, weir.StatusFailed)
 	if j.Status != weir.StatusFinished {
 		t.Fatalf("%s: %+v", j.Status, j.Failure)
@@ -109,7 +109,6 @@ func completed(t *testing.T, c *jobtest.Cluster, name string) {
 func TestWorkerKilled(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	c.Worker("w2", 4)
@@ -126,7 +125,6 @@ func TestWorkerKilled(t *testing.T) {
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s1 := c.Server("s1")
 	c.Worker("w1", 4)
 	submit(t, c, s1, "counts", counts)
@@ -142,7 +140,6 @@ func TestServerKilled(t *testing.T) {
 func TestStopAndStartElsewhere(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
@@ -199,7 +196,6 @@ func TestStopAndStartElsewhere(t *testing.T) {
 func TestRestoreWhileRunning(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
@@ -233,7 +229,6 @@ func TestRestoreOutlives(t *testing.T) {
 		t.Run(who, func(t *testing.T) {
 			t.Parallel()
 			c := jobtest.New(t)
-			c.Held.Store(true)
 			s := c.Server("s1")
 			c.Worker("w1", 4)
 			submit(t, c, s, "counts", counts)
@@ -267,7 +262,6 @@ func TestRestoreOutlives(t *testing.T) {
 func TestTriggerWithoutHolder(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s1 := c.Server("s1")
 	c.Worker("w1", 4)
 	submit(t, c, s1, "counts", counts)
@@ -287,7 +281,6 @@ func TestTriggerWithoutHolder(t *testing.T) {
 func TestWaitsForSlots(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 3)
 	ctx := context.Background()
@@ -316,7 +309,6 @@ func TestWaitsForSlots(t *testing.T) {
 func TestMissingSnapshot(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
@@ -343,6 +335,7 @@ func TestChanges(t *testing.T) {
 	c.Worker("w2", 2)
 	c.Heard(s, 2)
 	submit(t, c, s, "counts", counts)
+	c.Held.Store(false)
 	table := map[string]bool{}
 	cursor, resets := "", 0
 	c.Until("the changes of a finished job", func(ctx context.Context) bool {
@@ -407,7 +400,6 @@ func TestBadRowFails(t *testing.T) {
 func TestTriggerAtOtherServer(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s1 := c.Server("s1")
 	c.Worker("w1", 4)
 	submit(t, c, s1, "counts", counts)
@@ -436,7 +428,6 @@ func TestTriggerAtOtherServer(t *testing.T) {
 func TestCancelCheckpoint(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s1 := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
@@ -487,7 +478,6 @@ func TestCancelCheckpoint(t *testing.T) {
 func TestCancelDeletesCheckpoints(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	ctx := context.Background()
@@ -527,7 +517,6 @@ func TestCancelDeletesCheckpoints(t *testing.T) {
 func TestEverythingKilled(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 2)
 	c.Worker("w2", 2)

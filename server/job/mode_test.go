@@ -43,7 +43,6 @@ func TestConcurrentCheckpointsKilled(t *testing.T) {
 func TestAtLeastOnceKilled(t *testing.T) {
 	t.Parallel()
 	c, s := killed(t, `{"interval":"20ms","mode":"at_least_once","max_concurrent":4}`)
-	c.Held.Store(false)
 	if j := c.Await(s, "counts", weir.StatusFinished, weir.StatusFailed); j.Status != weir.StatusFinished || j.Attempt.Number < 2 {
 		t.Fatalf("%s in attempt %v: %+v", j.Status, j.Attempt, j.Failure)
 	}

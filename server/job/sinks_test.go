@@ -202,9 +202,11 @@ func TestSinkHasNoRoom(t *testing.T) {
 	c.Worker("w1", 4)
 	c.Heard(s, 1)
 	out := filepath.Join(c.Dir, "out")
+	c.Batches.Store(3) // the rest comes once there is no room
 	j := submit(t, c, s, "copy", copyRows(out))
 	completed(t, c, "copy")
 	c.Full.Store(true)
+	c.Batches.Store(0)
 	c.Until("three attempts have failed for it", func(ctx context.Context) bool {
 		events, err := c.Store.Events(ctx, j.ID, 0, 1000)
 		n := 0

@@ -93,6 +93,7 @@ func TestSplit(t *testing.T) {
 			}
 			x.set("s1", 0)
 			x.set("s2", 0)
+			c.Held.Store(false)
 			c.Until("the job ends", func(ctx context.Context) bool {
 				j, err := c.Store.Job(ctx, "counts")
 				if err == nil && j.Status == weir.StatusStopped && !j.EndedAt.IsZero() {

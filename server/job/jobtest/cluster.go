@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -63,8 +64,11 @@ type Cluster struct {
 	Full atomic.Bool
 
 	// Held keeps sources that have no more rows from ending, so that a job whose rows a busy
-	// machine has read meanwhile still runs until the test is through with it.
+	// machine has read meanwhile still runs until the test is through with it, which it is
+	// where it has Await see a job finish.
 	Held atomic.Bool
+	// Batches, if positive, is how many a source gives before it waits.
+	Batches atomic.Int64
 
 	// Panic, once, has the next source that is asked for rows panic.
 	Panic atomic.Bool
@@ -247,8 +251,9 @@ func (f *filling) Process(b *batch.Batch, out exec.Collector) error {
 // An obeying source does what the test wants.
 type obeying struct {
 	exec.Source
-	c    *Cluster
-	done bool
+	c     *Cluster
+	given int64 // batches
+	done  bool
 }
 
 // Next implements exec.Source.
@@ -256,16 +261,21 @@ func (o *obeying) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Time,
 	if o.c.Panic.CompareAndSwap(true, false) {
 		panic("as the test wants it")
 	}
-	if !o.done {
-		b, poll, until, err := o.Source.Next(ctx)
-		if o.done = err == nil && poll == exec.Done; !o.done || b != nil {
-			return b, min(poll, exec.Wait), until, err
-		}
-	}
-	if o.c.Held.Load() {
+	most := o.c.Batches.Load()
+	switch {
+	case most > 0 && o.given >= most, o.done && o.c.Held.Load():
 		return nil, exec.Wait, time.Now().Add(10 * time.Millisecond), nil
+	case o.done:
+		return nil, exec.Done, time.Time{}, nil
 	}
-	return nil, exec.Done, time.Time{}, nil
+	b, poll, until, err := o.Source.Next(ctx)
+	if b != nil {
+		o.given++
+	}
+	if o.done = err == nil && poll == exec.Done; o.done {
+		poll = exec.More // it is asked again, and may have to wait
+	}
+	return b, poll, until, err
 }
 
 // both runs a beside b and ends it after b.
@@ -361,9 +371,13 @@ func (c *Cluster) Spec(name, sql string, parallelism int) job.Spec {
 	return job.Spec{Name: name, SQL: sql, Graph: *r.Graph, Parallelism: parallelism, OnRowError: r.Settings["on_row_error"]}
 }
 
-// Await waits until a job is in one of the statuses.
+// Await waits until a job is in one of the statuses. Where that may be its end by itself,
+// sources are held no longer.
 func (c *Cluster) Await(s *job.Service, name string, want ...weir.Status) weir.Job {
 	c.tb.Helper()
+	if slices.Contains(want, weir.StatusFinished) {
+		c.Held.Store(false)
+	}
 	var j weir.Job
 	c.Until(fmt.Sprintf("job %s is %v", name, want), func(ctx context.Context) bool {
 		var err error
