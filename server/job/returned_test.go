@@ -113,11 +113,11 @@ func TestUndriven(t *testing.T) {
 				t.Errorf("a report: %v, want %v", err, tc.want)
 			}
 			_, err = s.report(t.Context(), deploy.KindReturned, deploy.Encode(deploy.Returned{Header: deploy.Head(), Attempts: []deploy.Held{{Job: "job_1", Attempt: at(tc.held)}}}))
-			if over := err == nil; over != (tc.want == weir.ErrStale) || !over && !errors.Is(err, weir.ErrConflict) {
+			if over := err == nil; over != errors.Is(tc.want, weir.ErrStale) || !over && !errors.Is(err, weir.ErrConflict) {
 				t.Errorf("a worker that returned: %v", err)
 			}
 			s.endStray(t.Context(), stray{"w1", "job_1", at(tc.held)})
-			if stopped := control.n > 0; stopped != (tc.want == weir.ErrStale) {
+			if stopped := control.n > 0; stopped != errors.Is(tc.want, weir.ErrStale) {
 				t.Errorf("stopped %v", stopped)
 			}
 		})
