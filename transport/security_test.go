@@ -71,26 +71,12 @@ func silent(t *testing.T, text string, secrets ...string) {
 // guarded starts a NATS server of those options.
 func guarded(t *testing.T, opts server.Options) (url string, ns *server.Server) {
 	t.Helper()
-	opts.Host, opts.NoSigs, opts.NoLog = "127.0.0.1", true, true
-	if opts.Port == 0 {
-		opts.Port = server.RANDOM_PORT
-	}
+	opts.NoLog = true
 	if opts.TLSConfig != nil {
 		opts.TLS, opts.TLSTimeout = true, transporttest.Patience.Seconds()
 	}
 	opts.AuthTimeout = transporttest.Patience.Seconds()
-	ns, err := server.NewServer(&opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ns.Start()
-	t.Cleanup(func() {
-		ns.Shutdown()
-		ns.WaitForShutdown()
-	})
-	if !ns.ReadyForConnections(transporttest.Patience) {
-		t.Fatal("the NATS server is not ready")
-	}
+	ns = natsServer(t, opts)
 	return "nats://" + ns.Addr().String(), ns
 }
 

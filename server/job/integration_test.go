@@ -106,8 +106,9 @@ func completed(t *testing.T, c *jobtest.Cluster, name string) {
 	})
 }
 
-func TestWorkerKilled(t *testing.T) {
-	t.Parallel()
+// started is a cluster of two workers with a job that has a checkpoint.
+func started(t *testing.T) (*jobtest.Cluster, *job.Service) {
+	t.Helper()
 	c := jobtest.New(t)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
@@ -115,6 +116,12 @@ func TestWorkerKilled(t *testing.T) {
 	c.Heard(s, 2)
 	submit(t, c, s, "counts", counts)
 	completed(t, c, "counts")
+	return c, s
+}
+
+func TestWorkerKilled(t *testing.T) {
+	t.Parallel()
+	c, s := started(t)
 	c.Kill("w2")
 	j := finished(t, c, s, "counts")
 	if j.Attempt.Number < 2 || j.RestoredFrom.IsZero() {

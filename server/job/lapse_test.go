@@ -10,19 +10,6 @@ import (
 	"weir/server/job/jobtest"
 )
 
-// started is a cluster of two workers with a job that has a checkpoint.
-func started(t *testing.T) (*jobtest.Cluster, *job.Service) {
-	t.Helper()
-	c := jobtest.New(t)
-	s := c.Server("s1")
-	c.Worker("w1", 4)
-	c.Worker("w2", 4)
-	c.Heard(s, 2)
-	submit(t, c, s, "counts", counts)
-	completed(t, c, "counts")
-	return c, s
-}
-
 // lapsing is a cluster with a job whose server cannot renew its lease any more, while all
 // else that it asks of the metastore works: the fence alone keeps it from harm. The lease
 // has lapsed once it has asked in vain for lapsed times, each a sixth of its time after the
