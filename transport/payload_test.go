@@ -273,7 +273,8 @@ func TestMaxPayloadReloaded(t *testing.T) {
 		t.Errorf("heartbeat: %v", err)
 	}
 	for _, conn := range []string{"data", "control"} {
-		if want := `msg="nats connection lost" conn=` + conn + ` err="nats: Maximum Payload Violation"`; strings.Count(d.String(), want) != 1 {
+		// Not the reason: the reset may overtake the server's own words.
+		if want := `msg="nats connection lost" conn=` + conn; strings.Count(d.String(), want) != 1 {
 			t.Errorf("not once: %s\n%s", want, d)
 		}
 	}
