@@ -10,10 +10,13 @@ package s3test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,9 +43,10 @@ type Server struct {
 	Dir     string
 	Address string // host:port
 
-	cmd   *exec.Cmd
-	stdin io.Closer
-	log   string
+	health string // a path that this server alone answers
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	log    string
 }
 
 // Start starts a server for the time of a test. Bucket "weir" is there.
@@ -71,22 +75,29 @@ func Run(dir string) (*Server, error) {
 		if s.Address, err = freeAddress(); err != nil {
 			return nil, err
 		}
+		s.health = "/health-" + rand.Text()
 		if err = s.start(program); err == nil {
 			return s, nil
 		}
 		s.Stop()
-		if try == 3 { // another process may take the port between
+		if try == 5 { // another process may take the port between
 			return nil, err
 		}
 	}
 }
 
+// freeAddress picks a port below those that connections and other tests' listeners are
+// given by chance.
 func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for try := 1; ; try++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+mathrand.IntN(12_000)))
+		if err == nil {
+			return l.Addr().String(), l.Close()
+		}
+		if try == 100 {
+			return "", err
+		}
 	}
-	return l.Addr().String(), l.Close()
 }
 
 // start runs the program below a shell that ends it when our end of its standard input
@@ -94,7 +105,7 @@ func freeAddress() (string, error) {
 func (s *Server) start(program string) error {
 	const script = `"$@" </dev/null & trap 'kill -9 $!; wait' EXIT; cat >/dev/null`
 	s.cmd = exec.Command("/bin/sh", "-c", script, "sh", program, "--port", s.Address,
-		"--access", AccessKey, "--secret", SecretKey, "--region", Region, "--virtual-domain", Domain, "--keep-alive", "--quiet", "posix", s.Dir)
+		"--access", AccessKey, "--secret", SecretKey, "--region", Region, "--virtual-domain", Domain, "--keep-alive", "--quiet", "--health", s.health, "posix", s.Dir)
 	log, err := os.Create(s.log)
 	if err != nil {
 		return err
@@ -112,16 +123,16 @@ func (s *Server) start(program string) error {
 	return s.ready()
 }
 
-// ready waits until the server takes connections.
+// ready waits until the server answers, this one and not another process at its port.
 func (s *Server) ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Address)
+		err := s.ask(ctx)
 		if err == nil {
-			return conn.Close()
+			return nil
 		}
 		select {
 		case <-tick.C:
@@ -130,6 +141,22 @@ func (s *Server) ready() error {
 			return fmt.Errorf("versitygw does not answer at %s: %w\n%s", s.Address, err, log)
 		}
 	}
+}
+
+func (s *Server) ask(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Address+s.health, nil)
+	if err != nil {
+		return err
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("somebody answers with %s", resp.Status)
+	}
+	return errors.Join(err, resp.Body.Close())
 }
 
 // Stop ends the server; its folder stays.
