@@ -248,28 +248,32 @@ func (o *outage) written() (sum int64) {
 	return sum
 }
 
-// heldUp fails the test unless the history says what the metastore's silence did: a checkpoint
-// that was due has failed for it, or one that was under way has waited for its decision or
-// for what follows it.
+// heldUp fails the test unless the history shows the metastore's silence: a checkpoint that
+// was due has failed for it, one that was under way has waited for its decision or its
+// commit, or none was begun for a while, since the row of the next one was in doubt.
 func (o *outage) heldUp() {
 	o.t.Helper()
 	var h struct {
 		Checkpoints []struct {
-			ID       int64   `json:"id"`
-			Status   string  `json:"status"`
-			Duration float64 `json:"duration_ms"`
-			Commit   float64 `json:"commit_ms"`
-			Failure  *struct{ Reason, Message string }
+			ID        int64     `json:"id"`
+			Status    string    `json:"status"`
+			Triggered time.Time `json:"triggered_at"`
+			Duration  float64   `json:"duration_ms"`
+			Commit    float64   `json:"commit_ms"`
+			Failure   *struct{ Reason, Message string }
 		} `json:"checkpoints"`
 	}
 	o.a.must(http.StatusOK, "GET", "/v1/jobs/"+outageJob+"/checkpoints?limit=500", nil, &h)
-	for _, cp := range h.Checkpoints {
+	for i, cp := range h.Checkpoints { // newest first
 		switch {
 		case cp.Status == "failed" && cp.Failure.Reason == "metastore":
 			o.t.Logf("checkpoint %d failed: %s", cp.ID, cp.Failure.Message)
 			return
 		case cp.Status == "completed" && cp.Duration+cp.Commit > 5000:
 			o.t.Logf("checkpoint %d took %.0f ms, and %.0f ms until it was committed", cp.ID, cp.Duration, cp.Commit)
+			return
+		case i > 0 && h.Checkpoints[i-1].Triggered.Sub(cp.Triggered) > 5*time.Second:
+			o.t.Logf("checkpoint %d was triggered %v after the one before", h.Checkpoints[i-1].ID, h.Checkpoints[i-1].Triggered.Sub(cp.Triggered))
 			return
 		}
 	}
