@@ -131,16 +131,22 @@ func TestCommitOnlyLeavesOutAbandoned(t *testing.T) {
 	t.Parallel()
 	c, s, out := unheard(t)
 	ctx := context.Background()
+	c.Batches.Store(3)
 	submit(t, c, s, "copy", copyRows(out))
 	var j weir.Job
-	c.Until("a checkpoint with open commits", func(ctx context.Context) bool {
+	open := func(ctx context.Context, beyond weir.CheckpointID) bool { // segments of later barriers
 		var err error
-		if j, err = c.Store.Job(ctx, "copy"); err != nil || j.Base.IsZero() {
+		if j, err = c.Store.Job(ctx, "copy"); err != nil || j.Base.Checkpoint <= beyond {
 			return false
 		}
-		r, err := c.Store.CheckpointByID(ctx, j.ID, j.Base.Checkpoint)
-		return err == nil && r.CommitsOpen
-	})
+		m, err := checkpoint.LoadManifest(ctx, c.Blobs, checkpoint.ManifestKey(j.ID, j.Base.Checkpoint))
+		if err != nil {
+			return false
+		}
+		own, _, err := m.WithoutGivenUp(m.OpenSegments(), beyond)
+		return err == nil && len(own) > 0
+	}
+	c.Until("a checkpoint with open commits", func(ctx context.Context) bool { return open(ctx, 0) })
 	given := j.Base.Checkpoint
 	if err := c.Store.AbandonCommits(ctx, weir.Fence{Job: j.ID, Attempt: j.Attempt, Term: j.Term}, given); err != nil {
 		t.Fatal(err)
@@ -150,10 +156,8 @@ func TestCommitOnlyLeavesOutAbandoned(t *testing.T) {
 		t.Fatal(err)
 	}
 	dropped, _ := givenUp(t, m, out)
-	c.Until("another checkpoint", func(ctx context.Context) bool {
-		j, err := c.Store.Job(ctx, "copy")
-		return err == nil && j.Base.Checkpoint > given
-	})
+	c.Batches.Store(6) // more rows, for another checkpoint to commit
+	c.Until("another checkpoint with some of its own", func(ctx context.Context) bool { return open(ctx, given) })
 	if _, err := s.Cancel(ctx, "copy", false); err != nil {
 		t.Fatal(err)
 	}
@@ -172,6 +176,7 @@ func TestCommitOnlyLeavesOutAbandoned(t *testing.T) {
 	if check("at its end") == 0 {
 		t.Error("nothing is visible")
 	}
+	c.Batches.Store(0)
 	if _, err := s.Start(ctx, "copy", job.StartRequest{}); err != nil {
 		t.Fatal(err)
 	}
