@@ -48,6 +48,7 @@ type call struct {
 	until   time.Time // nobody waits longer; zero: somebody does
 	expiry  *time.Timer
 	active  bool
+	done    bool // the answer is there
 	waiting []asker
 	body    []byte // the answer
 	err     error
@@ -90,6 +91,10 @@ func (d *desk) take(kind string, data []byte, respond func([]byte) error) {
 	}
 	d.outdate(msg.Key)
 	known := d.mu.calls[msg.name()]
+	if known != nil && known.done && d.old(msg.Key) {
+		d.forget(known) // whoever waits for its answer still gets it
+		known = nil
+	}
 	if known != nil {
 		known.join(asker{msg.ID, respond}, until)
 		if !known.active {
@@ -128,7 +133,7 @@ func (d *desk) outdate(key *messageKey) {
 	d.mu.newest[key.Job] = key.Attempt
 	kept := d.mu.order[:0]
 	for _, c := range d.mu.order {
-		if old := c.msg.Key; old != nil && old.Job == key.Job && !c.active && old.Attempt.Number < key.Attempt.Number {
+		if old := c.msg.Key; old != nil && old.Job == key.Job && old.Attempt.Number < key.Attempt.Number {
 			d.forget(c)
 			d.mu.bytes -= c.weight
 		} else {
@@ -137,6 +142,11 @@ func (d *desk) outdate(key *messageKey) {
 	}
 	clear(d.mu.order[len(kept):])
 	d.mu.order = kept
+}
+
+// old reports whether a command is of an attempt that another one has followed; d.mu is held.
+func (d *desk) old(key *messageKey) bool {
+	return key != nil && key.Attempt.Number < d.mu.newest[key.Job].Number
 }
 
 // forget takes a call's name away; d.mu is held.
@@ -234,7 +244,7 @@ func (d *desk) begin(c *call) (ctx context.Context, cancel context.CancelFunc, w
 func (d *desk) finish(c *call, body []byte, err error, read bool) {
 	d.mu.Lock()
 	c.msg.Body, c.expiry = nil, nil
-	c.body, c.err = body, err
+	c.body, c.err, c.done = body, err, true
 	if body != nil {
 		c.err = nil
 	}
@@ -269,7 +279,7 @@ func (d *desk) rest(c *call) {
 	if d.mu.calls[c.msg.name()] != c || c.weight > 0 { // forgotten, or kept already
 		return
 	}
-	if key := c.msg.Key; key != nil && key.Attempt.Number < d.mu.newest[key.Job].Number {
+	if d.old(c.msg.Key) {
 		d.forget(c)
 		return
 	}
