@@ -331,10 +331,9 @@ func (c *BuildConfig) connectOutput(t *Task, e int) error {
 		return err
 	}
 	schema, n := edgeSchema(c.Graph, edge), receivers.end-receivers.start
-	ops := c.Graph.Chains[edge.From].Operators
 	o := &output{
 		edge: e, keys: edge.Keys, owner: make([]uint16, c.Graph.MaxParallelism), rows: make([][]int32, n),
-		pool: batch.NewPool(Layout(schema), batch.Target), now: t.now, stats: &t.stats, name: ops[len(ops)-1].Name, forward: edge.Forward,
+		pool: batch.NewPool(Layout(schema), batch.Target), now: t.now, stats: &t.stats, forward: edge.Forward,
 		limit: min(cmp.Or(c.FrameLimit, MaxFrame), MaxFrame),
 	}
 	for g := range o.owner {

@@ -37,10 +37,9 @@ type output struct {
 	pool    *batch.Pool
 	now     func() time.Time
 	stats   *counters
-	name    string // of the operator whose rows these are
-	counts  bool   // its rows are what the chain puts out: one of several edges, and no Rejects edge
-	limit   int    // bytes that a frame carries
-	forward bool   // rows keep their origin; elsewhere they lose it, wherever tasks run
+	counts  bool // its rows are what the chain puts out: one of several edges, and no Rejects edge
+	limit   int  // bytes that a frame carries
+	forward bool // rows keep their origin; elsewhere they lose it, wherever tasks run
 
 	hashes []uint64  // scratch: per row
 	rows   [][]int32 // scratch: per target

@@ -126,15 +126,27 @@ func optional(t time.Time) *time.Time {
 	return &t
 }
 
+// A jobGraph is what the API tells of a job's plan.
+type jobGraph struct {
+	Bounded       bool            `json:"bounded"`
+	Result        json.RawMessage `json:"result"`
+	LatencyTarget string          `json:"latency_target"`
+}
+
+func graphOf(j weir.Job) (g jobGraph, err error) {
+	err = json.Unmarshal(j.Plan, &g)
+	return g, err
+}
+
+// keepsResult reports whether the job keeps a result that can be read.
+func (g jobGraph) keepsResult() bool { return len(g.Result) > 0 && string(g.Result) != "null" }
+
 // viewJob shows a job with its figures and its last checkpoint. A figure that cannot
 // be had is left out: the row is what counts.
 func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 	ctx := c.Request().Context()
-	var graph struct {
-		Bounded       bool   `json:"bounded"`
-		LatencyTarget string `json:"latency_target"`
-	}
-	if err := json.Unmarshal(j.Plan, &graph); err != nil {
+	graph, err := graphOf(j)
+	if err != nil {
 		s.deps.Logger.Warn("plan not read", "job", j.ID, "err", err)
 	}
 	v := Job{
@@ -142,7 +154,7 @@ func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 		Base: s.snapshotText(ctx, j.ID, j.Base), RestoredFrom: s.snapshotText(ctx, j.ID, j.RestoredFrom), Parallelism: j.Parallelism, MaxParallelism: j.MaxParallelism,
 		SQL: j.SQL, Checkpoint: checkpointJSON{orObject(j.Checkpoint)}, Restart: restartJSON{orObject(j.Restart)}, OnRowError: j.OnRowError, StopSavepoint: j.StopSavepoint,
 		LatencyTarget: cmp.Or(graph.LatencyTarget, plan.DefaultLatency.String()),
-		Bounded:       graph.Bounded, HasResult: keepsResult(j),
+		Bounded:       graph.Bounded, HasResult: graph.keepsResult(),
 		CreatedAt: j.CreatedAt.UTC(), StartedAt: optional(j.StartedAt), EndedAt: optional(j.EndedAt), Failure: viewFailure(j.Failure),
 	}
 	if rates, err := s.deps.Service.Rates(ctx, string(j.ID)); err == nil && rates.Known() {

@@ -101,10 +101,11 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 	if err != nil {
 		return err
 	}
+	graph, _ := graphOf(j) // of a plan that cannot be read there is no result
 	page, err := s.deps.Service.Changes(ctx, param(c, "job"), cursor)
 	switch {
 	case err == nil:
-	case j.Status.Terminal(), !keepsResult(j), !errors.Is(err, weir.ErrConflict) && !errors.Is(err, job.ErrUnavailable):
+	case j.Status.Terminal(), !graph.keepsResult(), !errors.Is(err, weir.ErrConflict) && !errors.Is(err, job.ErrUnavailable):
 		return err // nothing is sent yet: an ordinary problem
 	default:
 		page = nil // its tasks are between attempts, or have just ended: later
@@ -134,14 +135,6 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 			page = nil // its tasks are between attempts: later
 		}
 	}
-}
-
-// keepsResult reports whether a job keeps a result that can be read.
-func keepsResult(j weir.Job) bool {
-	var graph struct {
-		Result json.RawMessage `json:"result"`
-	}
-	return json.Unmarshal(j.Plan, &graph) == nil && len(graph.Result) > 0 && string(graph.Result) != "null"
 }
 
 func sendChanges(out *stream, page *job.ChangePage, exact bool) error {

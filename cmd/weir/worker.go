@@ -136,10 +136,7 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Wri
 	networkCtx, closeNetwork := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeNetwork()
 	var g errgroup.Group
-	g.Go(func() error {
-		defer cancel() // without channels there is no work
-		return network.Run(networkCtx)
-	})
+	g.Go(func() error { return network.Run(networkCtx) })
 	err = w.Run(ctx)
 	closeNetwork()
 	return errors.Join(err, g.Wait())

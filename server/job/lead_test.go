@@ -127,10 +127,10 @@ func serve(t *testing.T, store Store, opts Options) (s *Service, stop func()) {
 	}
 }
 
-// deaf hears no reports: its connection was closed for good.
+// deaf hears no reports: it cannot listen for them.
 type deaf struct{ nobody }
 
-var errDeaf = errors.New("closed for good")
+var errDeaf = errors.New("nobody listens")
 
 func (deaf) ServeReports(context.Context, func(context.Context, string, []byte) ([]byte, error)) error {
 	return errDeaf

@@ -25,6 +25,20 @@ CREATE TABLE copies (k INT) WITH ('connector' = 'filesystem', 'path' = '` + dir 
 INSERT INTO copies SELECT k FROM numbers`
 }
 
+// copiedOnce checks that each row of copyRows is in a folder, once.
+func copiedOnce(t *testing.T, dir string) {
+	t.Helper()
+	got := lines(t, dir)
+	for line, n := range got {
+		if n != 1 {
+			t.Errorf("%d times %s", n, line)
+		}
+	}
+	if len(got) != 40000 {
+		t.Errorf("%d rows, want 40000", len(got))
+	}
+}
+
 // lines counts how often each line is in the files of a folder.
 func lines(t *testing.T, dir string) map[string]int {
 	t.Helper()
@@ -62,15 +76,7 @@ func TestSinkExactlyOnce(t *testing.T) {
 	if j := c.Await(s, "copy", weir.StatusFinished, weir.StatusFailed); j.Status != weir.StatusFinished || j.Attempt.Number < 2 {
 		t.Fatalf("%s, attempt %v: %+v", j.Status, j.Attempt, j.Failure)
 	}
-	got := lines(t, out)
-	for line, n := range got {
-		if n != 1 {
-			t.Errorf("%d times %s", n, line)
-		}
-	}
-	if len(got) != 40000 {
-		t.Errorf("%d rows, want 40000", len(got))
-	}
+	copiedOnce(t, out)
 	ctx := context.Background()
 	if _, err := s.Start(ctx, "copy", job.StartRequest{From: "nothing"}); !errors.Is(err, weir.ErrConflict) || !strings.Contains(err.Error(), "allow_duplicate_output") {
 		t.Errorf("start from nothing: %v", err)
@@ -219,13 +225,5 @@ func TestSinkHasNoRoom(t *testing.T) {
 	})
 	c.Full.Store(false)
 	c.Await(s, "copy", weir.StatusFinished)
-	got := lines(t, out)
-	for line, n := range got {
-		if n != 1 {
-			t.Errorf("%d times %s", n, line)
-		}
-	}
-	if len(got) != 40000 {
-		t.Errorf("%d rows, want 40000", len(got))
-	}
+	copiedOnce(t, out)
 }

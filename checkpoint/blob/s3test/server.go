@@ -143,6 +143,7 @@ func (s *Server) ready() error {
 	}
 }
 
+// ask asks the server whether it is there.
 func (s *Server) ask(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Address+s.health, nil)
 	if err != nil {
