@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, useEffect, useState } from "react";
-import { NavLink, Route, Routes, useLocation } from "react-router";
+import { Navigate, NavLink, Route, Routes, useLocation } from "react-router";
 import { get } from "./api/client";
 import { JobPage } from "./pages/job";
 import { JobsPage } from "./pages/jobs";
@@ -64,6 +64,7 @@ export function App() {
           </div>
           <Routes>
             <Route path="/" element={<JobsPage />} />
+            <Route path="/jobs" element={<Navigate to="/" replace />} />
             <Route path="/jobs/:job" element={<JobPage />} />
             <Route path="/sql" element={<SqlPage />} />
             <Route
