@@ -23,6 +23,8 @@ type Handle struct {
 	// KeyGroups is the range for which the piece is valid in this snapshot; a restore
 	// trims by it.
 	KeyGroups weir.KeyGroupRange `json:"key_groups"`
+	// Delta: it is laid over the handles before it. Otherwise it holds all there is of its key groups.
+	Delta bool `json:"delta,omitempty"`
 }
 
 // An OperatorSnapshot is what one operator's subtask put into a checkpoint.
@@ -116,6 +118,8 @@ type Trigger struct {
 	At time.Time `json:"at"`
 	// Base is the checkpoint whose objects may be reused; 0: none.
 	Base weir.CheckpointID `json:"base,omitempty"`
+	// Whole: its snapshots are to name no object of another one: it is a savepoint.
+	Whole bool `json:"whole,omitempty"`
 	// Pending are the checkpoints and savepoints not yet ended, ascending, Checkpoint
 	// among them. Every other one before Checkpoint has ended, for ever: tasks store
 	// nothing more for it. Empty: not known, nothing is dropped.

@@ -59,10 +59,10 @@ func IsManifest(key string) bool {
 }
 
 // StateOf tells the job and the checkpoint for which a subtask wrote an object of its
-// state, by the object's key; ok is false for any other object.
+// state, by the object's key; 0: for its attempt (FullKey). ok is false for any other object.
 func StateOf(key string) (job weir.JobID, id weir.CheckpointID, ok bool) {
 	k, ok := parseKey(key)
-	return k.Job, k.Checkpoint, ok && !k.Manifest && !k.Full && !k.Agreed
+	return k.Job, k.Checkpoint, ok && !k.Manifest && !k.Agreed
 }
 
 // An objectKey is a key taken apart. Manifests have no Attempt; objects of a full

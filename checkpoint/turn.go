@@ -228,7 +228,7 @@ func (c *Coordinator) begun(now time.Time, e Begun) []Action {
 	p.phase, p.acks, p.deadline = collecting, map[weir.TaskID]Ack{}, p.record.TriggeredAt.Add(c.opts.Timeout)
 	c.pending = append(c.pending, p)
 	c.triggers = append(c.triggers, SendTrigger{
-		Trigger: Trigger{Job: c.fence.Job, Attempt: c.fence.Attempt, Checkpoint: e.ID, At: p.record.TriggeredAt, Base: p.base},
+		Trigger: Trigger{Job: c.fence.Job, Attempt: c.fence.Attempt, Checkpoint: e.ID, At: p.record.TriggeredAt, Base: p.base, Whole: p.record.Type == TypeSavepoint},
 		Targets: tasksWhere(c.tasks, func(t Task) bool { return t.Source }),
 	})
 	return acts

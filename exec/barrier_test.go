@@ -200,7 +200,7 @@ func TestTiming(t *testing.T) {
 		barrier := func(ch int, after time.Duration) {
 			<-time.After(after)
 			f := weir.Frame{Kind: weir.FrameBarrier, Value: 1}
-			f.Bytes = []byte{0, 0, 0, 0, 0, 0, 0, 0}
+			f.Bytes = make([]byte, 17)
 			for i, us := 7, uint64(begun.UnixMicro()); i >= 0; i, us = i-1, us>>8 {
 				f.Bytes[i] = byte(us)
 			}

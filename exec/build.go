@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"weir"
@@ -64,11 +65,14 @@ type BuildConfig struct {
 	FrameLimit int
 	Network    Network
 	Blobs      blob.Store
-	Reporter   Reporter
-	Openers    Openers
-	Files      []string // see Setup.Files
-	Logger     *slog.Logger
-	Options    Options
+	// Named is told which objects the snapshots of a task's state name, whenever they
+	// are others: what Blobs keeps near is of use for these. nil: nobody asks.
+	Named    func(id weir.TaskID, objects []string)
+	Reporter Reporter
+	Openers  Openers
+	Files    []string // see Setup.Files
+	Logger   *slog.Logger
+	Options  Options
 }
 
 // Build opens and restores the tasks of one worker; none of them runs yet. On an
@@ -156,7 +160,7 @@ func (c *BuildConfig) task(id weir.TaskID) *Task {
 		latency: c.Graph.Latency(), now: o.Now, mail: newMailbox(), outputs: &outputs{}, doneC: make(chan struct{}), at: -1,
 		ended: c.Restored[id].Ended,
 	}
-	t.uploader = newUploader(t, c.Blobs)
+	t.uploader = newUploader(t, c.Blobs, c.Named)
 	if t.rejects = c.newRejects(t); t.rejects != nil {
 		t.outputs.rejects = t.rejects
 	}
@@ -168,7 +172,7 @@ func (c *BuildConfig) task(id weir.TaskID) *Task {
 func (c *BuildConfig) openChain(ctx context.Context, t *Task) error {
 	chain := c.Graph.Chains[t.id.Chain]
 	for i, op := range slices.Backward(chain.Operators) {
-		setup, err := c.setup(ctx, t.id, i)
+		setup, runs, err := c.setup(ctx, t.id, i)
 		if err != nil {
 			return fmt.Errorf("%s: %w", op.Name, err)
 		}
@@ -187,7 +191,7 @@ func (c *BuildConfig) openChain(ctx context.Context, t *Task) error {
 		if op.Kind == plan.Sink {
 			open = c.Openers.Sink
 		}
-		n := &node{setup: setup, at: &t.at, next: t.head()}
+		n := &node{setup: setup, at: &t.at, next: t.head(), chain: runs}
 		if n.op, err = open(ctx, setup); err != nil {
 			return fmt.Errorf("%s: %w", op.Name, err)
 		}
@@ -196,11 +200,14 @@ func (c *BuildConfig) openChain(ctx context.Context, t *Task) error {
 	for i, n := range t.nodes {
 		n.index = i
 	}
+	t.uploader.mu.Lock()
+	defer t.uploader.mu.Unlock()
+	t.uploader.tell()
 	return nil
 }
 
 // setup prepares what operator i of a task's chain is opened with, its state restored.
-func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, error) {
+func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, *state.Chain, error) {
 	chain := c.Graph.Chains[id.Chain]
 	s := Setup{
 		Job: c.Job, Attempt: c.Attempt, Operator: chain.Operators[i], Subtask: id.Subtask,
@@ -222,16 +229,26 @@ func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, 
 		s.Agree = c.agreement(s.Operator.ID, s.Subtask)
 	}
 	if !keepsState(s.Operator.Kind) {
-		return s, nil
+		return s, nil, nil
 	}
 	s.State = state.New(state.Options{
 		MaxParallelism: s.MaxParallelism,
 		KeyGroups:      weir.KeyGroupsOf(s.Subtask, s.Parallelism, s.MaxParallelism),
 	})
-	if err := s.State.Restore(ctx, c.Blobs, restored.Keyed); err != nil {
-		return s, &reasonError{ReasonRestore, fmt.Errorf("restore %s/%d: %w", s.Operator.ID, id.Subtask, err)}
+	base, err := s.State.Restore(ctx, c.Blobs, restored.Keyed)
+	if err != nil {
+		return s, nil, &reasonError{ReasonRestore, fmt.Errorf("restore %s/%d: %w", s.Operator.ID, id.Subtask, err)}
 	}
-	return s, nil
+	if slices.ContainsFunc(base, c.foreign) {
+		s.State.Touch() // the first snapshot copies what is another job's
+		base = nil
+	}
+	return s, state.NewChain(0, base), nil
+}
+
+// foreign reports whether a handle names an object of another job, which may delete it.
+func (c *BuildConfig) foreign(h checkpoint.Handle) bool {
+	return h.Object != "" && !strings.HasPrefix(h.Object, checkpoint.JobPrefix(c.Job))
 }
 
 // keepsState reports whether operators of a kind keep keyed state.

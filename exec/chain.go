@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"weir/exec/batch"
+	"weir/exec/state"
 )
 
 // A node is an operator in its place in a task's chain. It is the Collector of the
@@ -15,6 +16,8 @@ type node struct {
 	index  int
 	at     *int // the task's: index of the node at work, for panics
 	rowsIn atomic.Int64
+	chain  *state.Chain // of its state's runs; nil: it keeps none. Guarded by the uploader's mu
+	fulls  int          // objects of compactions so far
 }
 
 // Emit hands the batch to the node's operator. An empty batch goes no further.

@@ -26,7 +26,7 @@ type gate struct {
 // which is triggered, has no firstAt and no last.
 type alignment struct {
 	id      weir.CheckpointID
-	startAt time.Time    // when the coordinator triggered it; zero: unknown
+	origin  origin
 	firstAt time.Time    // when its first barrier came
 	last    *weir.TaskID // whose barrier, or close, came last
 }
@@ -62,9 +62,9 @@ func (g *gate) poll() (weir.Frame, int, bool, error) {
 }
 
 // barrier takes in the barrier of id on channel ch; true: snapshot now.
-func (g *gate) barrier(ch int, id weir.CheckpointID, startAt, now time.Time) (alignment, bool) {
+func (g *gate) barrier(ch int, id weir.CheckpointID, o origin, now time.Time) (alignment, bool) {
 	if !slices.ContainsFunc(g.begun, func(a alignment) bool { return a.id == id }) {
-		g.begun = append(g.begun, alignment{id: id, startAt: startAt, firstAt: now})
+		g.begun = append(g.begun, alignment{id: id, origin: o, firstAt: now})
 	}
 	var aligned []weir.CheckpointID
 	if g.align.Barrier(ch, id) {

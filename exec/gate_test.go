@@ -111,7 +111,7 @@ func takeFrame(g *gate, f weir.Frame, ch int) string {
 		s += fmt.Sprintf(" %d", b.Len)
 	case weir.FrameBarrier:
 		s += fmt.Sprintf(" %d", f.Value)
-		if a, ok := g.barrier(ch, weir.CheckpointID(f.Value), time.Time{}, time.Time{}); ok {
+		if a, ok := g.barrier(ch, weir.CheckpointID(f.Value), origin{}, time.Time{}); ok {
 			s += fmt.Sprintf(": snapshot %d, last %v", a.id, a.last)
 		}
 	case weir.FrameEnd:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir"
+	"weir/checkpoint"
 	"weir/checkpoint/killpoint"
 	"weir/exec/batch"
 )
@@ -364,19 +365,44 @@ func (o *outputs) close() error {
 	return first
 }
 
-// barrierFrame carries, beside the id, when the coordinator triggered it
-// (microseconds since 1970), so that every task can tell its start delay.
-func barrierFrame(id weir.CheckpointID, at time.Time) weir.Frame {
+// An origin is what the coordinator says of a checkpoint.
+type origin struct {
+	at    time.Time         // when it was triggered; zero: unknown
+	base  weir.CheckpointID // whose objects its snapshots may name; 0: none
+	whole bool              // they are to name none but their own
+}
+
+func originOf(t checkpoint.Trigger) origin { return origin{t.At, t.Base, t.Whole} }
+
+// barrierFrame carries, beside the id, its origin: when (8 bytes, microseconds since 1970; 0:
+// unknown), base (8) and whole (1).
+func barrierFrame(id weir.CheckpointID, o origin) weir.Frame {
+	at := uint64(0)
+	if !o.at.IsZero() {
+		at = uint64(o.at.UnixMicro())
+	}
 	f := weir.Frame{Kind: weir.FrameBarrier, Value: int64(id)}
-	if !at.IsZero() {
-		f.Bytes = binary.BigEndian.AppendUint64(nil, uint64(at.UnixMicro()))
+	f.Bytes = binary.BigEndian.AppendUint64(f.Bytes, at)
+	f.Bytes = binary.BigEndian.AppendUint64(f.Bytes, uint64(o.base))
+	if o.whole {
+		f.Bytes = append(f.Bytes, 1)
+	} else {
+		f.Bytes = append(f.Bytes, 0)
 	}
 	return f
 }
 
-func barrierTime(f weir.Frame) time.Time {
-	if len(f.Bytes) != 8 {
-		return time.Time{}
+// originIn reads the origin in a barrier.
+func originIn(f weir.Frame) (o origin, err error) {
+	if len(f.Bytes) == 0 {
+		return o, nil // nothing is known
 	}
-	return time.UnixMicro(int64(binary.BigEndian.Uint64(f.Bytes)))
+	if len(f.Bytes) != 8+8+1 {
+		return o, fmt.Errorf("a barrier of %d bytes", len(f.Bytes))
+	}
+	if at := int64(binary.BigEndian.Uint64(f.Bytes)); at != 0 {
+		o.at = time.UnixMicro(at)
+	}
+	o.base, o.whole = weir.CheckpointID(binary.BigEndian.Uint64(f.Bytes[8:])), f.Bytes[16] != 0
+	return o, nil
 }

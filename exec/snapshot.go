@@ -29,7 +29,7 @@ func (t *Task) snapshot(a alignment) error {
 		return err
 	}
 	wanted := !t.uploader.ended(a.id)
-	u := &upload{id: a.id, snapshot: checkpoint.TaskSnapshot{Task: t.id, Ended: t.ended}, timing: a.timing(began)}
+	u := &upload{id: a.id, origin: a.origin, snapshot: checkpoint.TaskSnapshot{Task: t.id, Ended: t.ended}, timing: a.timing(began)}
 	var failed error
 	if wanted {
 		failed = t.lists(u)
@@ -43,7 +43,7 @@ func (t *Task) snapshot(a alignment) error {
 		wanted = false
 	}
 	killpoint.Here("before-barrier")
-	if err := t.outputs.broadcast(barrierFrame(a.id, a.startAt)); err != nil {
+	if err := t.outputs.broadcast(barrierFrame(a.id, a.origin)); err != nil {
 		return err
 	}
 	if !wanted {
@@ -51,14 +51,15 @@ func (t *Task) snapshot(a alignment) error {
 		return nil
 	}
 	killpoint.Here("after-barrier")
+	if err := t.uploader.room(); err != nil { // what has changed stays for a later cut
+		t.decline(u, err)
+		t.tracker.reach(a.id, checkpoint.StageDone, t.now())
+		return nil
+	}
 	t.cut(u)
 	u.cutAt = t.now()
 	u.timing.CutMS = milliseconds(u.cutAt.Sub(began))
-	if err := t.uploader.put(u); err != nil {
-		u.release()
-		t.decline(u, err)
-		t.tracker.reach(a.id, checkpoint.StageDone, u.cutAt)
-	}
+	t.uploader.put(u)
 	return nil
 }
 
@@ -67,7 +68,7 @@ func (t *Task) cut(u *upload) {
 	killpoint.Here("before-cut")
 	for _, n := range t.nodes {
 		if n.setup.State != nil {
-			u.cuts = append(u.cuts, operatorCut{n, n.setup.State.Cut()})
+			u.cuts = append(u.cuts, &operatorCut{node: n, cut: n.setup.State.Cut()})
 		}
 	}
 	killpoint.Here("after-cut")
@@ -134,8 +135,8 @@ func (a alignment) timing(began time.Time) checkpoint.Timing {
 	if first.IsZero() {
 		first = began
 	}
-	if !a.startAt.IsZero() {
-		tm.StartDelayMS = max(milliseconds(first.Sub(a.startAt)), 0)
+	if !a.origin.at.IsZero() {
+		tm.StartDelayMS = max(milliseconds(first.Sub(a.origin.at)), 0)
 	}
 	tm.AlignmentMS = milliseconds(began.Sub(first))
 	return tm

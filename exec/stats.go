@@ -39,6 +39,7 @@ type counters struct {
 	rowsIn, rowsOut   atomic.Int64
 	bytesIn, bytesOut atomic.Int64
 	idleNS, backNS    atomic.Int64
+	sealNS            atomic.Int64              // in which runs were made, off the loop
 	idleSince         atomic.Pointer[time.Time] // of a wait under way, not yet in idleNS; nil: none
 	backSince         atomic.Pointer[time.Time]
 	backTo            atomic.Pointer[weir.TaskID] // the receiver of the last frame

@@ -87,9 +87,7 @@ func (t *Task) Run(ctx context.Context) error {
 	start := t.now()
 	t.stats.start.Store(&start)
 	g, gctx := errgroup.WithContext(ctx)
-	for range uploadsAtOnce {
-		g.Go(func() error { return t.uploader.run(gctx) })
-	}
+	g.Go(func() error { return t.uploader.run(gctx) })
 	g.Go(func() error {
 		defer t.uploader.stop()
 		return t.guard(gctx)
@@ -216,7 +214,11 @@ func (t *Task) frame(ch int, f weir.Frame) error {
 		}
 		return t.flushBusy()
 	case weir.FrameBarrier:
-		a, aligned := t.gate.barrier(ch, weir.CheckpointID(f.Value), barrierTime(f), t.now())
+		o, err := originIn(f)
+		if err != nil {
+			return fmt.Errorf("channel %v: %w", t.gate.inputs[ch].id, err)
+		}
+		a, aligned := t.gate.barrier(ch, weir.CheckpointID(f.Value), o, t.now())
 		if aligned {
 			err := t.snapshot(a)
 			t.tracker.awaits(t.gate)
@@ -273,7 +275,7 @@ func (t *Task) control(ctx context.Context) (done bool, err error) {
 		q.replyC <- reply{page, err}
 	}
 	for _, tr := range l.triggers {
-		if err := t.snapshot(alignment{id: tr.Checkpoint, startAt: tr.At}); err != nil {
+		if err := t.snapshot(alignment{id: tr.Checkpoint, origin: originOf(tr)}); err != nil {
 			return true, err
 		}
 	}

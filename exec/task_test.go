@@ -339,7 +339,7 @@ func TestReadSnapshot(t *testing.T) {
 		}
 	}
 	store := state.New(state.Options{MaxParallelism: c.Graph.MaxParallelism})
-	if err := store.Restore(context.Background(), c.Blobs, handles); err != nil {
+	if _, err := store.Restore(context.Background(), c.Blobs, handles); err != nil {
 		t.Fatal(err)
 	}
 	chain := c.Graph.Chains[1].Operators

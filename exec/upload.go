@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"weir"
 	"weir/checkpoint"
@@ -38,20 +41,25 @@ const (
 // An upload is a snapshot on its way to storage.
 type upload struct {
 	id       weir.CheckpointID
+	origin   origin
 	snapshot checkpoint.TaskSnapshot
-	cuts     []operatorCut
+	cuts     []*operatorCut
 	timing   checkpoint.Timing
 	cutAt    time.Time   // the end of the cut
 	givenUp  atomic.Bool // nothing more is stored
-	cancel   func()      // ends the call in hand; nil: not in hand. Guarded by the uploader's mu
+	sealed   bool        // its cuts are runs of their chains. Guarded by the uploader's mu
+	cancel   func()      // ends the call in hand; nil: not in hand. Likewise
 	grace    *time.Timer // until then; likewise
 	objects  atomic.Int64
 	bytes    atomic.Int64 // stored, or read for it
 }
 
+// An operatorCut is what one generation changed in an operator's state, then what the
+// operator's snapshot consists of.
 type operatorCut struct {
-	node *node
-	cut  *state.Cut
+	node  *node
+	cut   *state.Cut
+	parts state.Snapshot
 }
 
 func (u *upload) release() {
@@ -64,7 +72,7 @@ func (u *upload) release() {
 func (u *upload) doing() string {
 	n := u.objects.Load()
 	if n == 0 {
-		return "ordering and encoding its state"
+		return "encoding what has changed in its state"
 	}
 	return fmt.Sprintf("storing object %d, %s so far", n, weight(u.bytes.Load()))
 }
@@ -77,40 +85,52 @@ func weight(n int64) string {
 	return fmt.Sprintf("%d MiB", n>>20)
 }
 
-// An uploader stores snapshots off the loop, two at a time, the oldest first, and
-// acknowledges each once its objects are durable (I7). Its goroutines belong to Run.
+// An uploader makes runs of cuts, in their order, stores snapshots off the loop, two at a
+// time, the oldest first, and acknowledges each once its objects are durable (I7). What
+// changed up to a barrier is a run whatever becomes of its checkpoint: later snapshots need
+// it. Its goroutines belong to Run.
 type uploader struct {
 	task  *Task
 	blobs blob.Store
-	moreC *sync.Cond // of mu: something below changed
+	named func(weir.TaskID, []string) // nil: nobody asks
+	moreC *sync.Cond                  // of mu: something below changed
 	mu    struct {
 		sync.Mutex
-		open    []*upload // waiting and in hand, oldest first
-		ended   bool      // the loop has ended
-		newest  weir.CheckpointID
-		pending []weir.CheckpointID // of those before newest
+		open       []*upload // oldest first, until they are stored or dropped
+		storing    int       // goroutines that do
+		compacting bool
+		ended      bool // the loop has ended
+		newest     weir.CheckpointID
+		pending    []weir.CheckpointID // of those before newest
 	}
 }
 
-func newUploader(t *Task, blobs blob.Store) *uploader {
-	w := &uploader{task: t, blobs: blobs}
+func newUploader(t *Task, blobs blob.Store, named func(weir.TaskID, []string)) *uploader {
+	w := &uploader{task: t, blobs: blobs, named: named}
 	w.moreC = sync.NewCond(&w.mu.Mutex)
 	return w
 }
 
-// put queues an upload. The error says why there is no room.
-func (w *uploader) put(u *upload) error {
+// room says why there is none for another upload; nil: there is. The loop asks before it cuts.
+func (w *uploader) room() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := len(w.mu.open); n >= openUploads {
-		oldest := w.mu.open[0]
-		return fmt.Errorf("%d snapshots of the task are still being stored, the oldest, of checkpoint %d, for %v (%s): storage is too slow or hangs",
-			n, oldest.id, w.task.now().Sub(oldest.cutAt).Round(time.Second), oldest.doing())
+	n := len(w.mu.open)
+	if n < openUploads {
+		return nil
 	}
+	oldest := w.mu.open[0]
+	return fmt.Errorf("%d snapshots of the task are still being stored, the oldest, of checkpoint %d, for %v (%s): storage is too slow or hangs",
+		n, oldest.id, w.task.now().Sub(oldest.cutAt).Round(time.Second), oldest.doing())
+}
+
+// put queues an upload, for which there is room.
+func (w *uploader) put(u *upload) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.task.tracker.reach(u.id, checkpoint.StageUploading, u.cutAt)
 	w.mu.open = append(w.mu.open, u)
 	w.moreC.Signal()
-	return nil
 }
 
 // wanted tells which checkpoints before newest are still pending. Whatever else waits
@@ -123,18 +143,15 @@ func (w *uploader) wanted(newest weir.CheckpointID, pending []weir.CheckpointID)
 	}
 	w.mu.newest, w.mu.pending = newest, slices.Clone(pending)
 	w.mu.open = slices.DeleteFunc(w.mu.open, func(u *upload) bool {
-		if !w.gone(u.id) {
+		switch {
+		case !w.gone(u.id) || u.givenUp.Swap(true):
+			return false
+		case u.cancel != nil:
+			u.grace = time.AfterFunc(lastObject, u.cancel)
 			return false
 		}
-		if u.cancel == nil {
-			w.task.tracker.reach(u.id, checkpoint.StageDone, w.task.now())
-			u.release()
-			return true
-		}
-		if !u.givenUp.Swap(true) {
-			u.grace = time.AfterFunc(lastObject, u.cancel)
-		}
-		return false
+		w.task.tracker.reach(u.id, checkpoint.StageDone, w.task.now())
+		return u.sealed // otherwise once it is
 	})
 }
 
@@ -177,40 +194,126 @@ func (w *uploader) stop() {
 	w.moreC.Broadcast()
 }
 
-// take waits for the oldest upload that nobody has in hand, and gives it a context; nil:
-// none will come.
-func (w *uploader) take(ctx context.Context) (*upload, context.Context) {
+// run makes runs of cuts and has them stored until the loop has ended; after the end of ctx
+// it only releases them.
+func (w *uploader) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		for {
+			u := w.unsealed()
+			if u == nil {
+				return nil
+			}
+			if err := w.seal(ctx, u); err != nil {
+				return err
+			}
+			w.proceed(ctx, g)
+		}
+	})
+	return g.Wait()
+}
+
+// unsealed waits for the oldest upload whose cuts are no runs yet; nil: none will come.
+func (w *uploader) unsealed() *upload {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
 		for _, u := range w.mu.open {
-			if u.cancel == nil {
-				ctx, u.cancel = context.WithCancel(ctx)
-				return u, ctx
+			if !u.sealed {
+				return u
 			}
 		}
 		if w.mu.ended {
-			return nil, nil
+			return nil
 		}
 		w.moreC.Wait()
 	}
 }
 
-// done lets go of an upload.
-func (w *uploader) done(u *upload) {
-	u.release()
-	w.task.tracker.reach(u.id, checkpoint.StageDone, w.task.now())
+// seal makes runs of an upload's cuts and sees what its snapshot consists of. An error is
+// a broken invariant.
+func (w *uploader) seal(ctx context.Context, u *upload) (err error) {
+	defer u.release()
+	defer func() {
+		if p := recover(); p != nil {
+			err = w.task.panicked(p)
+			w.task.decline(u, err)
+		}
+	}()
+	runs := make([][]state.Piece, len(u.cuts))
+	if ctx.Err() == nil {
+		began := w.task.now()
+		for i, c := range u.cuts {
+			runs[i] = c.cut.Run()
+		}
+		w.task.stats.sealNS.Add(int64(w.task.now().Sub(began)))
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	u.cancel()
-	if u.grace != nil {
-		u.grace.Stop()
+	for i, c := range u.cuts {
+		chain := c.node.chain
+		chain.Add(u.id, runs[i])
+		chain.Rebase(u.origin.base)
+		c.parts = chain.Snapshot(u.origin.whole)
+		u.timing.NewBytes += chain.Extra()
 	}
-	w.mu.open = slices.DeleteFunc(w.mu.open, func(other *upload) bool { return other == u })
+	u.sealed = true
+	w.tell()
+	if u.givenUp.Load() {
+		w.mu.open = slices.DeleteFunc(w.mu.open, func(other *upload) bool { return other == u })
+	}
+	return nil
 }
 
-// run stores uploads until the loop has ended; after the end of ctx it only releases them.
-func (w *uploader) run(ctx context.Context) error {
+// tell says which objects the task's chains name; w.mu is held.
+func (w *uploader) tell() {
+	if w.named == nil {
+		return
+	}
+	var objects []string
+	for _, n := range w.task.nodes {
+		if n.chain != nil {
+			objects = n.chain.Objects(objects)
+		}
+	}
+	w.named(w.task.id, objects)
+}
+
+// proceed starts what there is to do: goroutines that store, and one that compacts a chain.
+func (w *uploader) proceed(ctx context.Context, g *errgroup.Group) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ready := w.ready(); ready > 0 && w.mu.storing < uploadsAtOnce; ready-- {
+		w.mu.storing++
+		g.Go(func() error { return w.storeAll(ctx) })
+	}
+	if w.mu.compacting || ctx.Err() != nil {
+		return
+	}
+	for _, n := range w.task.nodes {
+		if n.chain == nil {
+			continue
+		}
+		if handles, whole := n.chain.Compaction(); len(handles) > 0 {
+			w.mu.compacting = true
+			g.Go(func() error { return w.compact(ctx, n, handles, whole) })
+			return
+		}
+	}
+}
+
+// ready is the number of uploads that may be taken; w.mu is held.
+func (w *uploader) ready() (n int) {
+	for _, u := range w.mu.open {
+		if u.sealed && u.cancel == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// storeAll stores uploads, the oldest first, until none is ready.
+func (w *uploader) storeAll(ctx context.Context) error {
 	for {
 		u, call := w.take(ctx)
 		if u == nil {
@@ -220,6 +323,33 @@ func (w *uploader) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// take takes the oldest upload that nobody has in hand, and gives it a context; nil:
+// there is none.
+func (w *uploader) take(ctx context.Context) (*upload, context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, u := range w.mu.open {
+		if u.sealed && u.cancel == nil {
+			ctx, u.cancel = context.WithCancel(ctx)
+			return u, ctx
+		}
+	}
+	w.mu.storing--
+	return nil, nil
+}
+
+// done lets go of an upload.
+func (w *uploader) done(u *upload) {
+	w.task.tracker.reach(u.id, checkpoint.StageDone, w.task.now())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u.cancel()
+	if u.grace != nil {
+		u.grace.Stop()
+	}
+	w.mu.open = slices.DeleteFunc(w.mu.open, func(other *upload) bool { return other == u })
 }
 
 // store stores one upload, by calls that have a context of their own, and acknowledges
@@ -271,23 +401,64 @@ func (w *uploader) tidy(ctx context.Context, o *objects, within time.Duration) {
 	}
 }
 
-// write stores the cuts of u, in the order of the chain, and adds their handles to
-// its snapshot.
+// write stores the state of each operator, in the order of the chain, and adds the handles
+// to u's snapshot.
 func (w *uploader) write(ctx context.Context, u *upload, o *objects) error {
 	for _, c := range u.cuts {
-		op := c.node.setup.Operator.ID
-		first := checkpoint.StateKey(w.task.job, w.task.attempt, op, c.node.setup.Subtask, u.id, 0)
-		handles, err := c.cut.Write(ctx, o, strings.TrimSuffix(first, "0"))
+		stored, err := w.pieces(ctx, u, o, c)
 		if err != nil {
 			return inOperator(c.node, &reasonError{ReasonUpload, err})
 		}
-		for _, h := range handles {
-			u.timing.TotalBytes += h.Size
+		handles := append(c.parts.Kept, stored...)
+		for _, h := range stored {
 			u.timing.NewBytes += h.Size
 		}
+		for _, h := range handles {
+			u.timing.TotalBytes += h.Size
+		}
 		u.keyed(c.node, handles)
+		w.mu.Lock()
+		c.node.chain.Stored(u.id, handles)
+		w.mu.Unlock()
 	}
 	return nil
+}
+
+// pieces stores what is new of an operator's snapshot.
+func (w *uploader) pieces(ctx context.Context, u *upload, o *objects, c *operatorCut) (handles []checkpoint.Handle, err error) {
+	put := func(p state.Piece) error {
+		name := ""
+		if len(p.Data) > state.InlineLimit {
+			name = checkpoint.StateKey(w.task.job, w.task.attempt, c.node.setup.Operator.ID, c.node.setup.Subtask, u.id, len(handles))
+			if err := o.Put(ctx, name, bytes.NewReader(p.Data)); err != nil {
+				return fmt.Errorf("store %s: %w", name, err)
+			}
+		}
+		handles = append(handles, p.Handle(name, !c.parts.Whole))
+		return nil
+	}
+	for _, p := range c.parts.Pieces {
+		if err := put(p); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.parts.Parts) == 0 {
+		return handles, nil
+	}
+	var merged []state.Piece
+	m := state.Merge{MaxParallelism: c.node.setup.MaxParallelism, Handles: c.parts.Parts, Whole: c.parts.Whole && !c.parts.Runs}
+	err = m.Run(ctx, w.blobs, func(p state.Piece) error {
+		if c.parts.Runs {
+			merged = append(merged, p)
+		}
+		return put(p)
+	})
+	if err == nil && c.parts.Runs {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		c.node.chain.Merged(c.parts, merged)
+	}
+	return handles, err
 }
 
 // keyed adds an operator's handles, beside its list state if it has some.

@@ -76,7 +76,7 @@ func whole(t *testing.T, c exectest.Config, s *exectest.Snapshot) (rows int) {
 		}
 	}
 	store := state.New(state.Options{MaxParallelism: c.Graph.MaxParallelism})
-	if err := store.Restore(context.Background(), c.Blobs, handles); err != nil {
+	if _, err := store.Restore(context.Background(), c.Blobs, handles); err != nil {
 		t.Fatal(err)
 	}
 	chain := c.Graph.Chains[1].Operators

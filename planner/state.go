@@ -178,29 +178,53 @@ func typesOf(columns []plan.Column) []expr.Type {
 // The sizes of what exec/state keeps, in bytes; a test there compares them with the real
 // ones.
 const (
-	indexBytes  = 16 // a slot of the index, which is half full on average
-	headerBytes = 24 // of a record: the hash, and a key of up to inlineBytes
-	inlineBytes = 15
+	indexBytes  = 14 // of the index, whose segments are between 40 and 80 % full
+	hashBytes   = 8  // of a record, unless its key is one number
+	numberBytes = 8  // of a record whose key is one number
+	inlineBytes = 15 // of a key that lies in its record
+	wideBytes   = 23 // likewise, where there are two, none of them a string
 	blobBytes   = 8  // of a record that has bytes of its own
 	orderBytes  = 24 // of an entry in the ordered index of MIN and MAX
 	textBytes   = 16 // what a string is taken to have
 	textKey     = textBytes + 2
 )
 
-// entryBytes is the size of an entry: an index slot, a record with its words, and the
-// bytes of a key that is too long for the record, and of the entry itself (-1: none).
+// entryBytes is the size of an entry: its share of the index, a record with its words, and
+// the bytes of a key that is too long for the record, and of the entry itself (-1: none).
 func entryBytes(keys []expr.Type, words, own int) int {
-	size, key := indexBytes+headerBytes+8*words, 0
+	size, key, texts, numbers := indexBytes+8*words, 0, 0, 0
 	for _, k := range keys {
-		key += keyBytes(k)
+		n := keyBytes(k)
+		key += n
+		texts += boolOrder(n == textKey)
+		numbers += boolOrder(oneWord(k))
 	}
-	if key > inlineBytes {
-		size += key
+	inline := inlineBytes
+	switch {
+	case len(keys) == 1 && numbers == 1:
+		size, key = size+numberBytes, 0
+	case len(keys) == 2 && texts == 0:
+		inline = wideBytes
+		size += hashBytes + wideBytes + 1
+	default:
+		size += hashBytes + inlineBytes + 1
+	}
+	if key <= inline {
+		key = 0
 	}
 	if own >= 0 {
-		size += blobBytes + own
+		size, key = size+blobBytes, key+own
 	}
-	return size
+	return size + key + key/8 // such bytes lie in memory that grows by quarters
+}
+
+// oneWord reports whether values of a type are one 64-bit number to exec/state.
+func oneWord(t expr.Type) bool {
+	switch t.Kind {
+	case expr.Null, expr.Boolean, expr.Double, expr.Decimal, expr.String, expr.Bytes:
+		return false
+	}
+	return true
 }
 
 // keyBytes is the size of an encoded value.

@@ -22,6 +22,13 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// HashInt is the hash of a key of one Ints value, and HashNull that of one NULL. No two
+// numbers have the same.
+func HashInt(x int64) uint64 { return mix(hashStep ^ uint64(x)) }
+
+// HashNull is the hash of a key of one NULL.
+func HashNull() uint64 { return mix(hashStep ^ hashNull) }
+
 // HashRows writes the hash of the key columns of the i-th selected row to into[i];
 // into has at least Rows entries. Equal keys (B4) have equal hashes; the hash of no
 // columns is 0. A key's group is weir.KeyGroupOf of this hash.

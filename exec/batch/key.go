@@ -15,7 +15,9 @@ import (
 //	Floats        8 bytes big-endian, ordered as PostgreSQL orders doubles
 //	Decimals      16 bytes big-endian, sign bit flipped
 //	Strings       length as an unsigned varint, then the bytes
-const keyNull = 0xff
+//
+// KeyNull is the tag of NULL, and all of its encoding.
+const KeyNull = 0xff
 
 // IntKeySize is the size of the encoding of one Ints value that is not NULL.
 const IntKeySize = 9
@@ -33,9 +35,12 @@ func EncodeKey(dst []byte, b *Batch, keys []int, row int) []byte {
 // EncodeIntKey returns the payload of an Ints value in a key: the 8 bytes behind the tag.
 func EncodeIntKey(x int64) uint64 { return uint64(x) ^ 1<<63 }
 
+// DecodeIntKey gives back the value of such a payload.
+func DecodeIntKey(payload uint64) int64 { return int64(payload ^ 1<<63) }
+
 func (v *Vector) encodeKey(dst []byte, row int) []byte {
 	if v.Null(row) {
-		return append(dst, keyNull)
+		return append(dst, KeyNull)
 	}
 	dst = append(dst, byte(v.Physical))
 	switch v.Physical {
@@ -86,7 +91,7 @@ func (v *Vector) decodeKey(key []byte) ([]byte, error) {
 		return nil, fmt.Errorf("cut off")
 	}
 	tag, key := key[0], key[1:]
-	if tag == keyNull {
+	if tag == KeyNull {
 		v.AppendNull()
 		return key, nil
 	}
@@ -101,7 +106,7 @@ func (v *Vector) decodeKey(key []byte) ([]byte, error) {
 	case Bools:
 		v.AppendBool(key[0] != 0)
 	case Ints:
-		v.AppendInt(int64(binary.BigEndian.Uint64(key) ^ 1<<63))
+		v.AppendInt(DecodeIntKey(binary.BigEndian.Uint64(key)))
 	case Floats:
 		v.AppendFloat(fromFloatOrder(binary.BigEndian.Uint64(key) ^ 1<<63))
 	case Decimals:

@@ -1,6 +1,7 @@
 package exectest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -136,6 +137,7 @@ type attack struct {
 type instance struct {
 	setups []exec.Setup
 	ops    []exec.Operator
+	bases  [][]checkpoint.Handle // what each operator's state was restored from
 	out    exec.Collector
 }
 
@@ -167,9 +169,11 @@ func (r *attack) openAll(n int) error {
 			for _, saved := range r.saved {
 				handles = append(handles, share(saved[i:i+1], groups)[0].Keyed...)
 			}
-			if err := setup.State.Restore(context.Background(), r.blobs, handles); err != nil {
+			base, err := setup.State.Restore(context.Background(), r.blobs, handles)
+			if err != nil {
 				return err
 			}
+			s.bases = append(s.bases, base)
 			op, err := op.Open(context.Background(), setup)
 			if err != nil {
 				return err
@@ -191,10 +195,7 @@ func (r *attack) restore(n int) {
 		r.must(s.flush())
 		var snap []checkpoint.OperatorSnapshot
 		for i, setup := range s.setups {
-			cut := setup.State.Cut()
-			handles, err := cut.Write(context.Background(), r.blobs, fmt.Sprintf("%d/%d/%d/", r.round, sub, i))
-			r.must(err)
-			cut.Release()
+			handles := r.store(s.bases[i], setup.State.Cut().Run(), fmt.Sprintf("%d/%d/%d/", r.round, sub, i))
 			snap = append(snap, checkpoint.OperatorSnapshot{Operator: setup.Operator.ID, Keyed: handles})
 		}
 		r.saved = append(r.saved, snap)
@@ -203,6 +204,33 @@ func (r *attack) restore(n int) {
 		}
 	}
 	r.open(n)
+}
+
+// store lays a run over the base, inline or as objects; what has become long is merged.
+func (r *attack) store(base []checkpoint.Handle, run []state.Piece, prefix string) []checkpoint.Handle {
+	r.t.Helper()
+	const long = 6
+	handles := slices.Clone(base)
+	put := func(p state.Piece, delta bool) error {
+		name := ""
+		if len(handles)%2 == 0 {
+			name = fmt.Sprint(prefix, len(handles))
+			if err := r.blobs.Put(context.Background(), name, bytes.NewReader(p.Data)); err != nil {
+				return err
+			}
+		}
+		handles = append(handles, p.Handle(name, delta))
+		return nil
+	}
+	for _, p := range run {
+		r.must(put(p, len(base) > 0))
+	}
+	if len(handles) > long {
+		m := state.Merge{MaxParallelism: attackGroups, Handles: handles, Whole: true}
+		handles = nil
+		r.must(m.Run(context.Background(), r.blobs, func(p state.Piece) error { return put(p, false) }))
+	}
+	return handles
 }
 
 // feed gives rows from to to to the subtasks that own their keys.

@@ -30,8 +30,7 @@ type globalAgg struct {
 	hashes  []uint64 // scratch: per row of a batch
 	slots   []int
 	fresh   []bool
-	epoch   uint32
-	stamps  []uint32 // per slot: the epoch that last touched it
+	seen    slotSet
 	touched []touch  // the groups that this batch touched, in order
 	old     []uint64 // words of touched groups as they were
 	oldText []byte   // texts of touched groups as they were
@@ -84,12 +83,21 @@ func openGlobalAgg(s exec.Setup) (*globalAgg, error) {
 			a.keys[i] = i
 		}
 	}
-	a.table = s.State.Table("groups", state.Layout{Words: words, Blob: a.layout.parts > 0})
+	a.table = s.State.Table("groups", state.Layout{Key: state.KeyOf(kindsOf(s, a.keys)), Words: words, Blob: a.layout.parts > 0})
 	if err := a.feed(s); err != nil {
 		return nil, err
 	}
 	a.always, err = newAlways(s, len(a.keys))
 	return a, err
+}
+
+// kindsOf gives the layouts of columns of the input.
+func kindsOf(s exec.Setup, columns []int) (kinds []batch.Physical) {
+	all := exec.Layout(s.Input)
+	for _, c := range columns {
+		kinds = append(kinds, all[c])
+	}
+	return kinds
 }
 
 func layoutOf(accs []accumulator, words int) groupLayout {
@@ -140,7 +148,7 @@ func (a *globalAgg) valuesOf(s exec.Setup, arg int) int {
 			return i
 		}
 	}
-	a.values = append(a.values, newValues(s.State, len(a.values), a.keys, arg, a.spec.Changing))
+	a.values = append(a.values, newValues(s, len(a.values), a.keys, arg, a.spec.Changing))
 	return len(a.values) - 1
 }
 
@@ -246,10 +254,7 @@ func (a *globalAgg) find(b *batch.Batch) error {
 		return nil
 	}
 	a.touched, a.old, a.oldText = a.touched[:0], a.old[:0], a.oldText[:0]
-	if a.epoch++; a.epoch == 0 { // after 2^32 batches stamps would be taken for new ones
-		clear(a.stamps)
-		a.epoch = 1
-	}
+	a.seen.begin(n)
 	for i, slot := range a.slots {
 		a.touch(slot, int32(b.Row(i)), a.fresh[i])
 	}
@@ -257,13 +262,9 @@ func (a *globalAgg) find(b *batch.Batch) error {
 }
 
 func (a *globalAgg) touch(slot int, row int32, fresh bool) {
-	for slot >= len(a.stamps) {
-		a.stamps = append(a.stamps, 0)
-	}
-	if a.stamps[slot] == a.epoch {
+	if !a.seen.add(slot) {
 		return
 	}
-	a.stamps[slot] = a.epoch
 	a.old = append(a.old, a.table.ReadWords(slot)...)
 	if a.layout.texts > 0 {
 		blob := a.table.Blob(slot)

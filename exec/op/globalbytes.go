@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 
 	"weir/exec/batch"
 )
@@ -87,13 +88,18 @@ func (a *globalAgg) mergeSketch(acc *accumulator, slot int, other sketch) error 
 // estimate brings the estimates of a group's sketches up to date. Between batches they
 // are, unless groups are kept to the end: so an old value is at hand without its sketch.
 func (a *globalAgg) estimate(slot int) {
+	if slices.ContainsFunc(a.bytes, func(acc bytesAcc) bool {
+		return acc.kind == sketches && a.table.ReadWords(slot)[acc.word+1] != 0
+	}) {
+		a.estimates(a.table.Words(slot), a.table.Blob(slot))
+	}
+}
+
+// estimates does it in the words of a group.
+func (a *globalAgg) estimates(w []uint64, blob []byte) {
 	for k := range a.bytes {
-		acc := &a.bytes[k]
-		if acc.kind != sketches || a.table.ReadWords(slot)[acc.word+1] == 0 {
-			continue
+		if acc := &a.bytes[k]; acc.kind == sketches && w[acc.word+1] != 0 {
+			w[acc.word], w[acc.word+1] = uint64(sketch(partOf(blob, acc.part)).estimate()), 0
 		}
-		n := sketch(partOf(a.table.Blob(slot), acc.part)).estimate()
-		w := a.table.Words(slot)
-		w[acc.word], w[acc.word+1] = uint64(n), 0
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"weir/exec"
 	"weir/exec/batch"
 	"weir/exec/eval"
+	"weir/exec/state"
 )
 
 // vanished reports whether a group is gone with its last row.
@@ -239,38 +240,41 @@ func (a *globalAgg) End(out exec.Collector) error {
 		if !fresh || a.spec.Final {
 			continue
 		}
-		if err := a.emitSlot(to, slot); err != nil {
+		if err := a.emitEntry(to, a.table.Entry(slot)); err != nil {
 			return err
 		}
 	}
-	var failed error
 	if a.spec.Final {
-		a.table.Range(func(slot int) bool {
-			a.estimate(slot)
-			if failed = a.emitSlot(to, slot); failed == nil && to.Len >= batch.Target {
-				failed = out.Emit(to)
+		for e := range a.table.Entries() {
+			if err := a.emitEntry(to, e); err != nil {
+				return err
+			}
+			if to.Len >= batch.Target {
+				if err := out.Emit(to); err != nil {
+					return err
+				}
 				to = a.pool.Get()
 			}
-			return failed == nil
-		})
-	}
-	if failed != nil {
-		return failed
+		}
 	}
 	return out.Emit(to)
 }
 
-// emitSlot appends the row of a group, its key from the state.
-func (a *globalAgg) emitSlot(to *batch.Batch, slot int) error {
-	if _, err := batch.DecodeKey(a.table.Key(slot), to.Columns[:len(a.keys)]); err != nil {
+// emitEntry appends the row of a group, its key from the state.
+func (a *globalAgg) emitEntry(to *batch.Batch, e state.Entry) error {
+	if _, err := batch.DecodeKey(e.Key, to.Columns[:len(a.keys)]); err != nil {
 		return err
 	}
-	w := a.table.ReadWords(slot)
+	w := e.Words
+	if len(a.bytes) > 0 {
+		w = slices.Clone(w)
+		a.estimates(w, e.Blob)
+	}
 	for i := range a.accs {
 		acc := &a.accs[i]
 		var part []byte
 		if acc.kind == leastStrings {
-			part = partOf(a.table.Blob(slot), acc.part)
+			part = partOf(e.Blob, acc.part)
 		}
 		if err := acc.appendFinal(&to.Columns[len(a.keys)+i], w[acc.word:], part); err != nil {
 			return err

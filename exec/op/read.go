@@ -137,11 +137,11 @@ func (v *view) walk(t *state.Table, q exec.Query) (exec.Page, error) {
 	}
 	p := pager{view: v, q: q, page: exec.Page{Rows: []exec.Row{}}}
 	var place []byte
-	for slot := range t.Ranked(from) {
-		place = append(binary.BigEndian.AppendUint32(place[:0], state.Rank(t.Hash(slot))), t.Key(slot)...)
+	for e := range t.Ranked(from) {
+		place = append(binary.BigEndian.AppendUint32(place[:0], state.Rank(e.Hash)), e.Key...)
 		first := firstCopy(place, q.After)
-		for i := first; i < t.ReadWords(slot)[0]; i++ {
-			if ok, err := p.add(t.Blob(slot), copyOf(place, i), i == first); err != nil || !ok {
+		for i := first; i < e.Words[0]; i++ {
+			if ok, err := p.add(e.Blob, copyOf(place, i), i == first); err != nil || !ok {
 				return p.page, err
 			}
 		}
@@ -177,7 +177,8 @@ func firstCopy(place, after []byte) uint64 {
 // A candidate is a row that may be on the page.
 type candidate struct {
 	sort []byte
-	slot int
+	row  int // of the table, in the order of its entries: copies share it
+	blob []byte
 }
 
 // A collector keeps the first limit+1 rows behind after; limit 0: all of them.
@@ -187,15 +188,17 @@ type collector struct {
 	found []candidate
 	bound []byte // nothing from here on is wanted; nil: not known yet
 	place []byte // scratch: of the row to add
+	rows  int    // so far
 }
 
-// add takes in the row at slot, which is there n times, at c.place.
-func (c *collector) add(slot int, n uint64) {
+// add takes in a row, which is there n times, at c.place.
+func (c *collector) add(blob []byte, n uint64) {
+	c.rows++
 	for i := firstCopy(c.place, c.after); i < n; i++ {
 		if c.bound != nil && bytes.Compare(c.place, c.bound) >= 0 {
 			return // and so are the further ones, which are greater
 		}
-		c.found = append(c.found, candidate{copyOf(c.place, i), slot})
+		c.found = append(c.found, candidate{copyOf(c.place, i), c.rows, blob})
 		if c.limit > 0 && len(c.found) >= 2*c.limit+1024 {
 			c.found = c.page()
 			c.bound = c.found[len(c.found)-1].sort
@@ -216,22 +219,19 @@ func (c *collector) page() []candidate {
 func (v *view) ordered(t *state.Table, q exec.Query, order []ordered) (exec.Page, error) {
 	c := collector{after: q.After, limit: q.Limit}
 	var err error
-	t.Range(func(slot int) bool {
-		if c.place, err = v.sortKey(c.place[:0], order, t.Key(slot), t.Blob(slot)); err == nil {
-			c.add(slot, t.ReadWords(slot)[0])
+	for e := range t.Entries() {
+		if c.place, err = v.sortKey(c.place[:0], order, e.Key, e.Blob); err != nil {
+			return exec.Page{}, err
 		}
-		return err == nil
-	})
-	if err != nil {
-		return exec.Page{}, err
+		c.add(e.Blob, e.Words[0])
 	}
 	p := pager{view: v, q: q, page: exec.Page{Rows: []exec.Row{}}}
 	last := -1
 	for _, c := range c.page() {
-		if ok, err := p.add(t.Blob(c.slot), c.sort, c.slot != last); err != nil || !ok {
+		if ok, err := p.add(c.blob, c.sort, c.row != last); err != nil || !ok {
 			return p.page, err
 		}
-		last = c.slot
+		last = c.row
 	}
 	return p.page, nil
 }

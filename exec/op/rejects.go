@@ -71,30 +71,26 @@ func rejectTables(s *state.Store) (counts, rows *state.Table) {
 
 // totalRejects adds the counts of all tables up.
 func totalRejects(counts *state.Table) (n int64) {
-	counts.Range(func(slot int) bool {
-		n += int64(counts.ReadWords(slot)[0])
-		return true
-	})
+	for e := range counts.Entries() {
+		n += int64(e.Words[0])
+	}
 	return n
 }
 
 // restoreFirst finds the rows that are kept among those restored.
 func (r *rejects) restoreFirst() error {
-	var err error
-	r.rows.Range(func(slot int) bool {
-		var p place
-		if p.sort, err = r.view.sortKey(nil, rejectOrder(), nil, r.rows.Blob(slot)); err != nil {
-			return false
+	for e := range r.rows.Entries() {
+		sort, err := r.view.sortKey(nil, rejectOrder(), nil, e.Blob)
+		if err != nil {
+			return err
 		}
-		p.key, p.hash = bytes.Clone(r.rows.Key(slot)), r.rows.Hash(slot)
 		table := string(r.view.row[0].Str(0)) // the row just decoded
-		r.first[table] = append(r.first[table], p)
-		return true
-	})
+		r.first[table] = append(r.first[table], place{sort: sort, key: bytes.Clone(e.Key), hash: e.Hash})
+	}
 	for _, places := range r.first {
 		slices.SortFunc(places, func(a, b place) int { return bytes.Compare(a.sort, b.sort) })
 	}
-	return err
+	return nil
 }
 
 // Process counts and keeps rejected rows.
@@ -167,13 +163,13 @@ func readRejects(v *view, counts, rows *state.Table, q exec.Query) (exec.Page, e
 	}
 	page.Full, page.Total = true, totalRejects(counts)
 	name := []batch.Vector{{Physical: batch.Strings}}
-	counts.Range(func(slot int) bool {
+	for e := range counts.Entries() {
 		name[0].Reset()
-		if _, err = batch.DecodeKey(counts.Key(slot), name); err == nil {
-			page.Counts = append(page.Counts, exec.Count{Table: string(name[0].Str(0)), Rows: int64(counts.ReadWords(slot)[0])})
+		if _, err := batch.DecodeKey(e.Key, name); err != nil {
+			return page, err
 		}
-		return err == nil
-	})
+		page.Counts = append(page.Counts, exec.Count{Table: string(name[0].Str(0)), Rows: int64(e.Words[0])})
+	}
 	slices.SortFunc(page.Counts, func(a, b exec.Count) int { return bytes.Compare([]byte(a.Table), []byte(b.Table)) })
 	return page, err
 }

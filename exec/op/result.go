@@ -39,14 +39,22 @@ func openResult(s exec.Setup) (*result, error) {
 	if r.spec.Multiset {
 		r.keys = r.all
 	}
-	r.table = resultTable(s.State)
+	r.table = resultTable(s.State, s.Operator, s.Input)
 	r.rows = totalRows(r.table, r.spec)
 	return r, nil
 }
 
 // resultTable is the table of a result operator: one word, how often the row is there.
-func resultTable(s *state.Store) *state.Table {
-	return s.Table("rows", state.Layout{Words: 1, Blob: true})
+func resultTable(s *state.Store, o plan.Operator, input []plan.Column) *state.Table {
+	keys := exec.Layout(input)
+	if !o.Result.Multiset {
+		all := keys
+		keys = nil
+		for _, k := range o.Result.Keys {
+			keys = append(keys, all[k])
+		}
+	}
+	return s.Table("rows", state.Layout{Key: state.KeyOf(keys), Words: 1, Blob: true})
 }
 
 // totalRows counts the rows of a result, copies too.
@@ -55,10 +63,9 @@ func totalRows(t *state.Table, spec *plan.ResultSpec) int64 {
 		return int64(t.Len())
 	}
 	var n int64
-	t.Range(func(slot int) bool {
-		n += int64(t.ReadWords(slot)[0])
-		return true
-	})
+	for e := range t.Entries() {
+		n += int64(e.Words[0])
+	}
 	return n
 }
 

@@ -27,7 +27,7 @@ func OpenStored(o plan.Operator, input []plan.Column, store *state.Store) (*Stor
 	case o.Rejects != nil:
 		s.rejectCounts, s.table = rejectTables(store)
 	case o.Result != nil:
-		s.table = resultTable(store)
+		s.table = resultTable(store, o, input)
 		s.rows = totalRows(s.table, o.Result)
 	default:
 		return nil, fmt.Errorf("%w: %s keeps no result", weir.ErrInvalid, o.Name)

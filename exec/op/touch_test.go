@@ -38,7 +38,7 @@ func TestBatchesBeyondStamps(t *testing.T) {
 	}
 	var out printed
 	for i, epoch := range []uint32{0, math.MaxUint32} {
-		a.epoch = epoch
+		a.seen.epoch = epoch
 		b := batch.New([]batch.Physical{batch.Ints}, 2)
 		for k := range 1 + i {
 			b.Columns[0].AppendInt(int64(7 + k))

@@ -53,13 +53,17 @@ type valueRef struct {
 	head  uint64
 }
 
-func newValues(store *state.Store, number int, keys []int, arg int, counted bool) *values {
+func newValues(s exec.Setup, number int, keys []int, arg int, counted bool) *values {
 	v := &values{arg: arg, columns: append(slices.Clone(keys), arg), counted: counted}
 	words := 0
 	if counted {
 		words = 1
 	}
-	v.table = store.Table("values "+strconv.Itoa(number), state.Layout{Words: words})
+	key := state.KeyOf(kindsOf(s, v.columns))
+	if key == state.IntKey {
+		key = state.AnyKey // the hash is not the value's
+	}
+	v.table = s.State.Table("values "+strconv.Itoa(number), state.Layout{Key: key, Words: words})
 	return v
 }
 
@@ -81,6 +85,8 @@ func (v *values) index(s exec.Setup, groups *state.Table) error {
 		return nil
 	}
 	v.groups = groups
+	v.table.Pin() // the index knows both by slot
+	groups.Pin()
 	v.order = btree.NewBTreeGOptions(v.before, btree.Options{NoLocks: true})
 	key := batch.Batch{Columns: make([]batch.Vector, len(v.columns)-1), Len: 1}
 	all := make([]int, len(key.Columns))

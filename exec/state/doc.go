@@ -1,68 +1,93 @@
-// Package state keeps the keyed state of one operator's subtask: tables in memory,
-// cuts of them taken between two batches, snapshots of the cuts, and the restore.
+// Package state keeps the keyed state of one operator's subtask: tables in memory, what
+// each generation changed in them as a run, the chain of runs that a snapshot names, and the
+// restore.
 //
-//	operator ──Upsert, Words, SetBlob──▶ Table ─┐
-//	                                            ├─ Store ──Cut──▶ Cut ──Write──▶ objects, handles
-//	operator ──Upsert, Words, SetBlob──▶ Table ─┘    ▲                              │
-//	                                                 └───────────Restore────────────┘
+//	operator ──UpsertRows, Words──▶ Table ─┐                     ┌ base: handles that a checkpoint holds
+//	                                       ├─ Store ──Cut──▶ Run ─▶ Chain ──Snapshot──▶ handles, pieces to store
+//	operator ──Upsert, SetBlob────▶ Table ─┘    ▲                └ runs since            │
+//	                                            └──────────────Restore──────────────────┘
 //
-// A table maps an encoded key (batch.EncodeKey) to a fixed number of 64-bit words and,
-// if its layout says so, a byte string. An entry has a slot, a small number that stays
-// its own until it is deleted. Slots lie in chunks of 512:
+// A generation is the time between two cuts. A table maps an encoded key (batch.EncodeKey)
+// to a fixed number of 64-bit words and, if its layout says so, a byte string. An entry has
+// a slot, a small number that stays its own until it is deleted. Slots lie in chunks of 512:
 //
-//	index    [tag|slot] [tag|slot] …        open addressing, 8 bytes each, at most 2/3 full
-//	chunk    hash, key (16 bytes), [blob], words…     one record per slot
-//	         bytes: keys longer than 15 bytes, blobs
+//	index    segments of [tag|slot] [tag|slot] …      8 bytes each, at most 4/5 full
+//	chunk    number, [blob], words…                   one record per slot, where keys are numbers
+//	         hash, key (16 or 24 bytes), [blob], words…      otherwise
+//	         bytes: keys that do not fit, blobs
+//	         dirty, born, live: a bit for each slot
 //
-// A key of up to 15 bytes (any one number, a short string) lies in its record, so a
-// probe touches the index and the record and nothing else.
+// So a count of a BIGINT is 16 bytes beside its place in the index. A segment of the index
+// that is full becomes two, so that growing takes as long as rewriting one (0.1 ms).
+//
+// A run is what a generation changed, sorted by hash, in columns: each is packed to as many
+// bytes as its block needs. A snapshot is a whole run and deltas, runs that are laid over it.
+// Chain decides, without doing anything, what a snapshot names, what is stored for it, and which
+// runs are merged. Merging reads runs and writes one; it never looks at a table, so a new
+// whole run costs the loop nothing.
 //
 // Invariants
 //
-//	S1  A cut shows the store as it was when Cut was called, whatever is written
-//	    later, while the cut is open; any number of cuts may be open.
-//	S2  A cut costs the loop one copy of the lists of chunks (8 bytes for 512 entries).
-//	    While a cut is open the first write into a chunk after the newest cut copies the
-//	    chunk; without an open cut nothing is ever copied. So n open cuts keep at most n
-//	    copies of a chunk, and only of those written to between them.
+//	S1  A cut shows its generation as it ended, whatever is written later, while the cut is
+//	    open; any number of cuts may be open.
+//	S2  A cut costs the loop nothing that grows with the state or with what changed. While it is
+//	    open, the first write of a generation into a chunk that it shows copies the chunk
+//	    (16 KiB and less for numbers); a chunk that it does not show is never copied.
 //	S3  An entry belongs to the key group of its hash; a store holds entries of its
 //	    own key groups only.
-//	S4  A snapshot lists entries by (key group, key): its bytes follow from the content,
-//	    not from the history of the table.
-//	S5  A restore takes from each handle what lies in both its key groups and the
-//	    store's. Every byte of an object is covered by the handle's checksum and every
-//	    block by its own. Anything missing, damaged or twice there is an error that names
-//	    the object; it never yields a smaller state.
-//	S6  The snapshot's format and the key layout are frozen by golden bytes; another
-//	    version is refused by number.
+//	S4  Laid over each other in order, the runs of all generations are the store. A cut that
+//	    was taken is a run of the chain, whatever becomes of its checkpoint.
+//	S5  A snapshot names what the base names, what merging that gave, and what was stored
+//	    for it itself: never an object of a checkpoint that may still fail.
+//	S6  A run keeps deletions, unless nothing can come to lie below it: a whole run of the
+//	    chain's own handles.
+//	S7  A restore takes from each handle what lies in both its key groups and the store's.
+//	    Every byte of an object is covered by the handle's checksum and every block by its
+//	    own. Anything missing, damaged or twice there is an error that names the object; it
+//	    never yields a smaller state.
+//	S8  The format of pieces is frozen by golden bytes; older versions are read, and written
+//	    anew with the next cut; a newer one is refused by number.
+//
+// # What does not fit
+//
+//	task's loop, between two batches: Relax ──▶ over the share? ─┬─ clean entries, oldest first ──▶ SST ──▶ Disk
+//	                                                             └─ none: ErrDirty ──▶ the loop cuts, the run is awaited
+//	Find, Upsert ──▶ memory ── not there ──▶ graves ──▶ Disk ──▶ memory, changed
+//
+//	S9   Only an entry that no open cut and no later run has still to show is spilled: what is
+//	     on disk is in a run already. So the disk is scratch: it is empty when it is
+//	     opened, it has no log, and nothing is restored from it.
+//	S10  Where memory and disk both have a key, memory's counts. What is deleted in memory of
+//	     which disk has a version is a grave, until the next SST carries its deletion.
+//	S11  An entry that comes back from disk counts as changed in its generation, and not as
+//	     born in it.
+//	S12  Nothing is spilled within a batch: slots hold from one Relax to the next. A table
+//	     whose slots are used beyond that is pinned.
+//	S13  A disk that fails ends the tasks that read or spill, each with an error that says
+//	     so; never the process, and never with a value that is missing.
+//	S14  The stores of a worker share a budget by what they have: over the limit each may keep the
+//	     same part of its size.
 //
 // The index also gives the entries in an order that is the same in every table and at
 // every size (Ranked), from any place on: whoever reads a large table in small parts
 // pays for the parts alone.
 //
-// What a cut costs, measured with 1 M entries of one word in 2,000 chunks: Cut about 6 µs;
-// after it the first touch of each chunk copies 16 KiB, about 3 µs with its share of
-// garbage collection, so that a loop touching all of the state pays some 7 ms in all,
-// spread over its batches. Off the loop, ordering takes 30 ns and encoding 120 ns per
-// entry; a restore 140 ns. Copying the slabs whole at the cut was the alternative: as many
-// bytes, but at once, and for the parts that are not touched too.
-//
 // # Goroutines
 //
 // None is started. One goroutine, the task's loop, owns the store and its tables. A cut
-// may be written and released by another one; the only thing that both sides touch is
-// the counter of open cuts.
+// may be made a run, and released, by another one; the only thing that both sides touch is
+// the list of open cuts. A Chain belongs to whoever guards it. A Merge is self-contained.
 //
 // # Failures
 //
-// Write returns the object store's error; what it stored before may remain, under keys
-// of this checkpoint. Restore returns weir.ErrNotFound for an object that is not there and
-// weir.ErrInvalid for one that is damaged or fits another layout; the store is then useless.
-// Table panics when a restored table has another layout than the operator declares.
+// Restore and Merge return weir.ErrNotFound for an object that is not there and
+// weir.ErrInvalid for one that is damaged or fits another layout; a store that was restored in part is
+// useless. Table panics when a restored table has another layout than the operator declares.
 //
 // # Testing
 //
-// A model test (rapid) runs random upserts, deletes, overlapping cuts and restores into
-// one, two and three ranges against a plain map; golden bytes pin the format; every
-// single damaged byte of a small snapshot must be noticed.
+// A model test (rapid) runs random upserts, deletes, overlapping cuts, merges and restores
+// into one, two and three ranges against plain maps; another one lets checkpoints of a chain
+// complete, fail and go, with their objects. Golden bytes pin the format; every single
+// damaged byte of a small snapshot must be noticed.
 package state

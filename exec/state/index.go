@@ -1,69 +1,141 @@
 package state
 
-// An index finds slots by hash: open addressing with linear probing. An entry is the
-// low half of the hash, then the slot + 1; 0 is empty. Since it keeps the half of the
-// hash that places it, it grows without looking at records.
+import "math/bits"
+
+// An index finds slots by hash. An entry is the low half of the hash, its tag, then the
+// slot + 1; 0 is empty. Entries lie in segments of up to mostSegment places, open
+// addressing with linear probing, at most loadPlaces/loadOf full. A segment holds the tags that share
+// their low bits; one that is full becomes two (extendible hashing: R. Fagin and others,
+// ACM Transactions on Database Systems 4(3), 1979), so that growing never takes longer
+// than rewriting one segment. Since an entry keeps the half of the hash that places it,
+// nothing else is looked at meanwhile.
 type index struct {
+	dir   []*segment // by the low depth bits of a tag; segments of fewer bits stand there several times
+	depth int
+	n     int
+	size  int // bytes
+}
+
+// A segment holds the entries whose tags have the same low bits.
+type segment struct {
 	entries []uint64
+	depth   int // how many low bits of the tag they share
 	n       int
 }
 
-const leastIndex = 16
+const (
+	leastSegment = 16
+	mostSegment  = 1 << 14
+	mostDepth    = 16 // segments of that depth grow on, whatever their size
+	loadPlaces   = 4
+	loadOf       = 5
+)
 
-// home is where the probe for a hash, or for an entry, begins.
-func (x *index) home(tag uint32) int { return int(tag) & (len(x.entries) - 1) }
+// segmentOf returns the segment of a tag; the index has one.
+func (x *index) segmentOf(tag uint32) *segment { return x.dir[int(tag)&(len(x.dir)-1)] }
+
+// home is where the probe for a tag begins.
+func (g *segment) home(tag uint32) int { return int(tag>>g.depth) & (len(g.entries) - 1) }
 
 // next is the place after i.
-func (x *index) next(i int) int { return (i + 1) & (len(x.entries) - 1) }
+func (g *segment) next(i int) int { return (i + 1) & (len(g.entries) - 1) }
 
-// reserve makes room for n entries in all.
-func (x *index) reserve(n int) {
-	size := max(len(x.entries), leastIndex)
-	for n*3 > size*2 {
-		size *= 2
+// add enters a slot that is not there.
+func (x *index) add(hash uint64, slot int) {
+	if x.dir == nil {
+		x.dir = []*segment{{entries: make([]uint64, leastSegment)}}
+		x.size = 8 + segmentSize + 8*leastSegment
 	}
-	if size == len(x.entries) {
-		return
+	tag := uint32(hash)
+	g := x.segmentOf(tag)
+	for (g.n+1)*loadOf > len(g.entries)*loadPlaces {
+		if len(g.entries) < mostSegment || g.depth == mostDepth {
+			x.size += 8 * len(g.entries)
+			g.grow()
+		} else {
+			x.split(tag)
+			g = x.segmentOf(tag)
+		}
 	}
-	old := x.entries
-	x.entries = make([]uint64, size)
+	x.n++
+	g.n++
+	g.place(hash<<32 | uint64(slot+1))
+}
+
+// place puts an entry into the first empty place from its home on.
+func (g *segment) place(e uint64) {
+	i := g.home(uint32(e >> 32))
+	for g.entries[i] != 0 {
+		i = g.next(i)
+	}
+	g.entries[i] = e
+}
+
+// grow doubles the segment.
+func (g *segment) grow() {
+	old := g.entries
+	g.entries = make([]uint64, 2*len(old))
 	for _, e := range old {
 		if e != 0 {
-			x.place(e)
+			g.place(e)
 		}
 	}
 }
 
-// place puts an entry into the first empty place from its home on.
-func (x *index) place(e uint64) {
-	i := x.home(uint32(e >> 32))
-	for x.entries[i] != 0 {
-		i = x.next(i)
+// split makes two segments of that of a tag.
+func (x *index) split(tag uint32) {
+	g := x.segmentOf(tag)
+	if g.depth == x.depth {
+		x.size += 8 * len(x.dir)
+		x.dir = append(x.dir, x.dir...)
+		x.depth++
 	}
-	x.entries[i] = e
-}
-
-// add enters a slot that is not there.
-func (x *index) add(hash uint64, slot int) {
-	x.reserve(x.n + 1)
-	x.n++
-	x.place(hash<<32 | uint64(slot+1))
+	x.size += segmentSize + 8*len(g.entries)
+	var halves [2]*segment
+	for i := range halves {
+		halves[i] = &segment{entries: make([]uint64, len(g.entries)), depth: g.depth + 1}
+	}
+	for _, e := range g.entries {
+		if e != 0 {
+			h := halves[e>>32>>g.depth&1]
+			h.place(e)
+			h.n++
+		}
+	}
+	for i := int(tag) & (1<<g.depth - 1); i < len(x.dir); i += 1 << g.depth {
+		x.dir[i] = halves[i>>g.depth&1]
+	}
 }
 
 // remove takes a slot out and moves up the entries that probed past it.
 func (x *index) remove(hash uint64, slot int) {
 	gone := hash<<32 | uint64(slot+1)
-	i := x.home(uint32(hash))
-	for x.entries[i] != gone {
-		i = x.next(i)
+	g := x.segmentOf(uint32(hash))
+	i := g.home(uint32(hash))
+	for g.entries[i] != gone {
+		i = g.next(i)
 	}
 	x.n--
-	for j := x.next(i); x.entries[j] != 0; j = x.next(j) {
-		home, mask := x.home(uint32(x.entries[j]>>32)), len(x.entries)-1
+	g.n--
+	for j := g.next(i); g.entries[j] != 0; j = g.next(j) {
+		home, mask := g.home(uint32(g.entries[j]>>32)), len(g.entries)-1
 		if (j-home)&mask >= (j-i)&mask { // its home is not behind the gap
-			x.entries[i] = x.entries[j]
+			g.entries[i] = g.entries[j]
 			i = j
 		}
 	}
-	x.entries[i] = 0
+	g.entries[i] = 0
 }
+
+const segmentSize = 48 // of the struct
+
+// turned returns the segment at a place of the directory whose bits are turned round:
+// so segments come in the order of the ranks in them. first is false where the segment
+// came before.
+func (x *index) turned(i int) (g *segment, first bool) {
+	g = x.dir[turn(i, x.depth)]
+	return g, i&(1<<(x.depth-g.depth)-1) == 0
+}
+
+// turn turns the lowest n bits of i round.
+func turn(i, n int) int { return int(bits.Reverse32(uint32(i)) >> (32 - n) & (1<<n - 1)) }

@@ -2,58 +2,93 @@ package state
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"unsafe"
 
 	"weir/exec/batch"
 )
 
-// A state key, in snapshots, is the key group, 2 bytes big-endian, then the encoded
-// key: whatever is sorted by it lies by key group.
+// maxKeyGroups is the most key groups that a job may have.
+const maxKeyGroups = 1 << 16
+
+// A Key says what the keys of a table are.
+type Key uint8
+
+// The kinds of keys.
 const (
-	groupSize    = 2
-	maxKeyGroups = 1 << 16
+	AnyKey  Key = iota // any; up to 15 bytes of encoding lie in the record
+	WideKey            // any; up to 23 bytes do
+	IntKey             // one Ints value, or NULL: a number lies in the record
 )
 
-// appendStateKey appends the state key of an encoded key.
-func appendStateKey(dst []byte, group int, key []byte) []byte {
-	return append(binary.BigEndian.AppendUint16(dst, uint16(group)), key...)
+// KeyOf chooses the kind for keys of some columns.
+func KeyOf(columns []batch.Physical) Key {
+	switch {
+	case len(columns) == 1 && columns[0] == batch.Ints:
+		return IntKey
+	case len(columns) == 2 && columns[0] != batch.Strings && columns[1] != batch.Strings:
+		return WideKey
+	}
+	return AnyKey
 }
 
-// A packed key is the 16 bytes of a record that hold a key of up to 15 bytes: the
-// bytes in memory order, then the length. A longer key has the mark longKey there, and
-// its place in the chunk's bytes; a free slot has freeSlot.
-type packed struct{ a, b uint64 }
+// packedWords is the number of words that hold a key in a record: the bytes in memory
+// order, and in the last byte the length. A longer key has the mark longKey there, and
+// in its first word its place in the chunk's bytes.
+func packedWords(k Key) int {
+	if k == WideKey {
+		return 3
+	}
+	return 2
+}
 
 const (
-	inlineKey = 15
+	inlineKey = 15 // most bytes of a key in two words
+	wideKey   = 23 // and in three
 	longKey   = 0xff
-	freeSlot  = 0xfe
 )
 
-// view returns the 16 bytes of a packed key at p.
-func view(p *uint64) *[16]byte { return (*[16]byte)(unsafe.Pointer(p)) }
+// A packed key is one of up to 23 bytes as it lies in a record; in two words, c is 0.
+type packed struct{ a, b, c uint64 }
+
+// view returns the first n bytes at p.
+func view(p *uint64, n int) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(p)), n) }
+
+// keyLength is the length of a packed key, or longKey.
+func keyLength(r record, l recordLayout) int {
+	last := l.words - 1
+	if l.blob > 0 {
+		last--
+	}
+	if littleEndian {
+		return int(r[last] >> 56)
+	}
+	return int(view(&r[last], 8)[7])
+}
 
 // pack packs a key of up to 15 bytes.
 func pack(key []byte) (p packed) {
-	b := view(&p.a)
+	b := view(&p.a, 16)
 	copy(b[:inlineKey], key)
 	b[inlineKey] = byte(len(key))
 	return p
 }
 
+// unpacked gives the bytes of a key packed in two words.
+func unpacked(p packed) []byte {
+	b := append([]byte(nil), view(&p.a, 16)...)
+	return b[:b[inlineKey]]
+}
+
+// packWide packs a key of up to 23 bytes.
+func packWide(key []byte) (p packed) {
+	b := view(&p.a, 24)
+	copy(b[:wideKey], key)
+	b[wideKey] = byte(len(key))
+	return p
+}
+
 // littleEndian: the first byte of a packed key is the lowest of its first word.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
-
-// packInt packs what batch.EncodeKey gives for one Ints value.
-func packInt(x int64) packed {
-	payload := batch.EncodeIntKey(x)
-	if littleEndian {
-		payload = bits.ReverseBytes64(payload)
-		return packed{uint64(batch.Ints) | payload<<8, payload>>56 | batch.IntKeySize<<(8*inlineKey-64)}
-	}
-	return pack(binary.BigEndian.AppendUint64([]byte{byte(batch.Ints)}, payload))
-}
 
 // inlineString is the length up to which an encoded string fits into a record.
 const inlineString = inlineKey - 2
@@ -66,12 +101,31 @@ func packString(text []byte, from, to int) packed {
 		low, high := binary.LittleEndian.Uint64(text[from:]), binary.LittleEndian.Uint64(text[from+8:])
 		low &= 1<<(8*min(n, 8)) - 1
 		high &= 1<<(8*max(n-8, 0)) - 1
-		return packed{uint64(batch.Strings) | uint64(n)<<8 | low<<16, low>>48 | high<<16 | uint64(n+2)<<(8*inlineKey-64)}
+		return packed{a: uint64(batch.Strings) | uint64(n)<<8 | low<<16, b: low>>48 | high<<16 | uint64(n+2)<<(8*inlineKey-64)}
 	}
 	var p packed
-	b := view(&p.a)
+	b := view(&p.a, 16)
 	b[0], b[1] = byte(batch.Strings), byte(n)
 	copy(b[2:inlineKey], text[from:to])
 	b[inlineKey] = byte(n + 2)
 	return p
+}
+
+// appendIntKey appends what batch.EncodeKey gives for one Ints value, or for NULL.
+func appendIntKey(dst []byte, x int64, null bool) []byte {
+	if null {
+		return append(dst, batch.KeyNull)
+	}
+	return binary.BigEndian.AppendUint64(append(dst, byte(batch.Ints)), batch.EncodeIntKey(x))
+}
+
+// intKey reads an encoded key of one Ints value or NULL; ok is false for anything else.
+func intKey(key []byte) (x int64, null, ok bool) {
+	switch {
+	case len(key) == 1 && key[0] == batch.KeyNull:
+		return 0, true, true
+	case len(key) == batch.IntKeySize && key[0] == byte(batch.Ints):
+		return batch.DecodeIntKey(binary.BigEndian.Uint64(key[1:])), false, true
+	}
+	return 0, false, false
 }

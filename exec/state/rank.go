@@ -9,49 +9,59 @@ import (
 )
 
 // Rank places an entry in an order that all tables share, whatever their size: the low
-// half of its hash with the bits turned round. In an index of 2^k places the home of
-// an entry is the low k bits of its hash, so that homes taken in the order of their
-// turned bits give the entries by rank.
+// half of its hash with the bits turned round. A segment of the index holds the entries of
+// one range of ranks, and the places in it have theirs, so that both taken in the order of
+// their turned bits give the entries by rank.
 func Rank(hash uint64) uint32 { return bits.Reverse32(uint32(hash)) }
 
-// sparse is the number of places per entry beyond which an index is read through
+// sparse is the number of places per entry beyond which a segment is read through
 // rather than home by home.
 const sparse = 16
 
-// Ranked returns the slots of the entries whose rank is at least from, by (rank, key).
-// It costs about what it yields, so that a large table can be read in small parts: an
-// entry that stays is found once by reads that each go on where the one before ended,
-// however the table changes between them. Nothing may be changed while one reads.
-func (t *Table) Ranked(from uint32) iter.Seq[int] {
+// rankedSlots returns the slots of the entries in memory whose rank is at least from, by
+// (rank, key).
+func (t *Table) rankedSlots(from uint32) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		x := &t.index
-		if x.n == 0 {
-			return
-		}
-		var found []ranked
-		if len(x.entries)/sparse > x.n {
-			for _, e := range x.entries {
-				if e != 0 {
-					found = appendRanked(found, e, from)
+		begin := int(uint64(from) >> (32 - x.depth))
+		for i := begin; i < len(x.dir); i++ {
+			g, first := x.turned(i)
+			if i == begin {
+				if !t.rankedIn(g, from, yield) {
+					return
 				}
-			}
-			t.yieldRanked(found, yield)
-			return
-		}
-		shift := 32 - bits.Len(uint(len(x.entries)-1))
-		for turned := uint64(from) >> shift; turned < uint64(len(x.entries)); turned++ {
-			home := int(bits.Reverse32(uint32(turned << shift)))
-			found = found[:0]
-			for i := home; x.entries[i] != 0; i = x.next(i) { // an entry lies before the first gap
-				if e := x.entries[i]; x.home(uint32(e>>32)) == home {
-					found = appendRanked(found, e, from)
-				}
-			}
-			if !t.yieldRanked(found, yield) {
+			} else if first && !t.rankedIn(g, 0, yield) {
 				return
 			}
 		}
 	}
+}
+
+// rankedIn yields the entries of a segment whose rank is at least from.
+func (t *Table) rankedIn(g *segment, from uint32, yield func(int) bool) bool {
+	var found []ranked
+	if len(g.entries)/sparse > g.n {
+		for _, e := range g.entries {
+			if e != 0 {
+				found = appendRanked(found, e, from)
+			}
+		}
+		return t.yieldRanked(found, yield)
+	}
+	width := bits.Len(uint(len(g.entries) - 1))
+	for turned := int(from << g.depth >> (32 - width)); turned < len(g.entries); turned++ {
+		home := turn(turned, width)
+		found = found[:0]
+		for i := home; g.entries[i] != 0; i = g.next(i) { // an entry lies before the first gap
+			if e := g.entries[i]; g.home(uint32(e>>32)) == home {
+				found = appendRanked(found, e, from)
+			}
+		}
+		if !t.yieldRanked(found, yield) {
+			return false
+		}
+	}
+	return true
 }
 
 // A ranked entry is one of those to be put in order.
@@ -75,7 +85,8 @@ func (t *Table) yieldRanked(list []ranked, yield func(int) bool) bool {
 			if c := cmp.Compare(a.rank, b.rank); c != 0 {
 				return c
 			}
-			return bytes.Compare(t.Key(int(a.slot)), t.Key(int(b.slot)))
+			t.other = append(t.other[:0], t.Key(int(a.slot))...)
+			return bytes.Compare(t.other, t.Key(int(b.slot)))
 		})
 	}
 	for _, r := range list {

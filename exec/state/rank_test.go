@@ -40,7 +40,7 @@ func TestRanked(t *testing.T) {
 				from = binary.BigEndian.Uint32(last)
 			}
 			more = false
-			for slot := range table.Ranked(from) {
+			for slot := range table.rankedSlots(from) {
 				place := append(binary.BigEndian.AppendUint32(nil, Rank(table.Hash(slot))), table.Key(slot)...)
 				if last != nil && bytes.Compare(place, last) <= 0 {
 					if bytes.Compare(place[:4], binary.BigEndian.AppendUint32(nil, from)) > 0 {
@@ -98,7 +98,7 @@ func TestRankedSparse(t *testing.T) {
 		table.Delete(slot)
 	}
 	n, last := 0, uint32(0)
-	for slot := range table.Ranked(0) {
+	for slot := range table.rankedSlots(0) {
 		if rank := Rank(table.Hash(slot)); rank < last {
 			t.Errorf("rank %x after %x", rank, last)
 		} else {
@@ -109,7 +109,7 @@ func TestRankedSparse(t *testing.T) {
 	if n != 10 {
 		t.Errorf("%d entries of 10", n)
 	}
-	for range table.Ranked(last + 1) {
+	for range table.rankedSlots(last + 1) {
 		t.Error("an entry behind the last")
 	}
 }

@@ -9,28 +9,24 @@ func (t *Table) UpsertRows(b *batch.Batch, keys []int, hashes []uint64, slots []
 	n := b.Rows()
 	hashes, slots, fresh = hashes[:n], slots[:n], fresh[:n]
 	t.warm(hashes)
-	if len(keys) == 1 && b.Columns[keys[0]].Physical == batch.Ints {
-		t.upsertInts(b, keys, hashes, slots, fresh)
-		return
-	}
-	if len(keys) == 1 && b.Columns[keys[0]].Physical == batch.Strings {
+	switch {
+	case t.layout.Key == IntKey:
+		t.upsertInts(&b.Columns[keys[0]], b, hashes, slots, fresh)
+	case t.layout.Key == AnyKey && len(keys) == 1 && b.Columns[keys[0]].Physical == batch.Strings:
 		t.upsertStrings(b, keys, hashes, slots, fresh)
-		return
+	default:
+		t.upsertAny(b, keys, hashes, slots, fresh)
 	}
-	t.upsertAny(b, keys, hashes, slots, fresh)
 }
 
-func (t *Table) upsertInts(b *batch.Batch, keys []int, hashes []uint64, slots []int, fresh []bool) {
-	v := &b.Columns[keys[0]]
-	var scratch []byte
+func (t *Table) upsertInts(v *batch.Vector, b *batch.Batch, hashes []uint64, slots []int, fresh []bool) {
 	for i, h := range hashes {
 		row := b.Row(i)
 		if v.Null(row) {
-			scratch = batch.EncodeKey(scratch[:0], b, keys, row)
-			slots[i], fresh[i] = t.Upsert(h, scratch)
+			slots[i], fresh[i] = t.upsertNull()
 			continue
 		}
-		slots[i], fresh[i] = t.upsert(h, packInt(v.Ints[row]))
+		slots[i], fresh[i] = t.upsertInt(h, v.Ints[row])
 	}
 }
 
@@ -68,16 +64,20 @@ func (t *Table) warm(hashes []uint64) {
 	if x.n < warmEntries {
 		return
 	}
+	var sum uint64
 	for _, h := range hashes {
-		e := x.entries[x.home(uint32(h))]
+		g := x.segmentOf(uint32(h))
+		e := g.entries[g.home(uint32(h))]
 		if e == 0 || uint32(e>>32) != uint32(h) {
 			continue
 		}
 		slot := int(uint32(e)) - 1
 		c := t.chunks[slot>>chunkBits]
 		r := c.at(t.rec, slot&chunkMask)
-		if view(&r[1])[inlineKey] == longKey {
-			t.warmed += c.bytes[r[1]>>32]
+		sum += r[0]
+		if !t.rec.ints && keyLength(r, t.rec) == longKey {
+			sum += uint64(c.bytes[r[1]>>32])
 		}
 	}
+	t.warmed += byte(sum)
 }

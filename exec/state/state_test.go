@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +19,10 @@ import (
 	"weir"
 	"weir/checkpoint"
 	"weir/checkpoint/blob"
+	"weir/exec/batch"
 )
+
+var textLayout = Layout{Words: 2, Blob: true}
 
 // put adds an entry whose key needs no batch.
 func put(table *Table, key string, word uint64, text string) {
@@ -31,8 +33,21 @@ func put(table *Table, key string, word uint64, text string) {
 	}
 }
 
-// small returns a store with two tables and its one inline handle.
-func small(t *testing.T) (*Store, checkpoint.Handle) {
+func putNumber(table *Table, x int64, word uint64) {
+	slot, _ := table.Upsert(batch.HashInt(x), appendIntKey(nil, x, false))
+	table.Words(slot)[0] = word
+}
+
+// inline gives the handles of pieces as they lie in a manifest.
+func inline(pieces []Piece, delta bool) (handles []checkpoint.Handle) {
+	for _, p := range pieces {
+		handles = append(handles, p.Handle("", delta))
+	}
+	return handles
+}
+
+// sample returns the runs of two generations: tables of each kind, deletions, NULL.
+func sample(t *testing.T) []checkpoint.Handle {
 	t.Helper()
 	s := New(Options{MaxParallelism: testGroups})
 	groups := s.Table("groups", Layout{Words: 1})
@@ -41,76 +56,128 @@ func small(t *testing.T) (*Store, checkpoint.Handle) {
 	rows := s.Table("rows", Layout{Words: 1, Blob: true})
 	put(rows, "x", 1, "some text")
 	put(rows, "", 2, "")
-	cut := s.Cut()
-	defer cut.Release()
-	handles, err := cut.Write(context.Background(), blob.NewMemory(), "p")
-	if err != nil || len(handles) != 1 || handles[0].Object != "" {
-		t.Fatalf("%+v, %v", handles, err)
+	numbers := s.Table("numbers", Layout{Key: IntKey, Words: 1})
+	for i := range int64(5) {
+		putNumber(numbers, i*1000, uint64(i))
 	}
-	return s, handles[0]
+	slot, _ := numbers.upsertNull()
+	numbers.Words(slot)[0] = 9
+	put(s.Table("wide", Layout{Key: WideKey, Words: 1}), "twenty bytes of a key", 3, "")
+	first := s.Cut().Run()
+	slot, _ = rows.Find(hashOf("x"), []byte("x"))
+	rows.Delete(slot)
+	slot, _ = numbers.Find(batch.HashInt(1000), appendIntKey(nil, 1000, false))
+	numbers.Delete(slot)
+	putNumber(numbers, 2000, 77)
+	return append(inline(first, false), inline(s.Cut().Run(), true)...)
 }
 
-func TestSnapshotGolden(t *testing.T) {
+// golden reads bytes that later versions must read.
+func golden(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func handleOf(data []byte) checkpoint.Handle {
+	return checkpoint.Handle{Inline: data, Size: int64(len(data)), Checksum: xxh3.Hash(data), KeyGroups: weir.KeyGroupRange{End: testGroups}}
+}
+
+func TestGolden(t *testing.T) {
 	t.Parallel()
-	_, h := small(t)
-	text, err := os.ReadFile(filepath.Join("testdata", "snapshot.hex"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(h.Inline, want) {
-		t.Errorf("snapshot.hex: the frozen form changed; got\n%s", hex.Dump(h.Inline))
+	for i, h := range sample(t) {
+		name := fmt.Sprintf("v2-%d.hex", i)
+		if !bytes.Equal(h.Inline, golden(t, name)) {
+			t.Errorf("%s: the frozen form changed; got\n%s", name, hex.EncodeToString(h.Inline))
+		}
 	}
 	s := New(Options{MaxParallelism: testGroups})
-	golden := checkpoint.Handle{Inline: want, Size: int64(len(want)), Checksum: xxh3.Hash(want), KeyGroups: s.KeyGroups()}
-	if err := s.Restore(context.Background(), nil, []checkpoint.Handle{golden}); err != nil {
-		t.Fatal(err)
+	handles := []checkpoint.Handle{handleOf(golden(t, "v2-0.hex")), handleOf(golden(t, "v2-1.hex"))}
+	if base, err := s.Restore(t.Context(), nil, handles); err != nil || len(base) != 2 {
+		t.Fatal(base, err)
 	}
-	slot, ok := s.Table("rows", Layout{Words: 1, Blob: true}).Find(hashOf("x"), []byte("x"))
-	if !ok || string(s.Table("rows", Layout{Words: 1, Blob: true}).Blob(slot)) != "some text" {
+	numbers := s.Table("numbers", Layout{Key: IntKey, Words: 1})
+	slot, ok := numbers.Find(batch.HashInt(2000), appendIntKey(nil, 2000, false))
+	if _, gone := s.Table("rows", Layout{Words: 1, Blob: true}).Find(hashOf("x"), []byte("x")); gone || !ok || numbers.ReadWords(slot)[0] != 77 || s.Len() != 9 {
+		t.Errorf("%d entries", s.Len())
+	}
+}
+
+// What an older version wrote is read, and written anew with the next cut; a table takes
+// another layout if its keys fit.
+func TestVersion1(t *testing.T) {
+	t.Parallel()
+	s := New(Options{MaxParallelism: testGroups})
+	base, err := s.Restore(t.Context(), nil, []checkpoint.Handle{handleOf(golden(t, "v1.hex"))})
+	if err != nil || len(base) != 0 {
+		t.Fatal(base, err)
+	}
+	rows := s.Table("rows", Layout{Words: 1, Blob: true})
+	if slot, ok := rows.Find(hashOf("x"), []byte("x")); !ok || string(rows.Blob(slot)) != "some text" {
 		t.Error("the golden entry is not there")
 	}
+	if groups := s.Table("groups", Layout{Key: WideKey, Words: 1}); groups.Len() != 2 {
+		t.Errorf("%d groups", groups.Len())
+	} else if slot, ok := groups.Find(hashOf("buy"), []byte("buy")); !ok || groups.ReadWords(slot)[0] != 206 {
+		t.Error("a group is lost")
+	}
+	again := New(Options{MaxParallelism: testGroups})
+	if _, err := again.Restore(t.Context(), nil, inline(s.Cut().Run(), false)); err != nil || again.Len() != s.Len() || s.Len() != 4 {
+		t.Errorf("%d of %d entries, %v", again.Len(), s.Len(), err)
+	}
+	m := Merge{MaxParallelism: testGroups, Handles: []checkpoint.Handle{handleOf(golden(t, "v1.hex"))}}
+	if err := m.Run(t.Context(), nil, func(Piece) error { return nil }); !errors.Is(err, weir.ErrInvalid) {
+		t.Errorf("merged: %v", err)
+	}
 }
 
-// Every damaged byte, and every cut, of a snapshot is an error that names it; with the
-// handle's checksum made to fit, the blocks' own checksums notice.
+// Every damaged byte, and every cut, of a piece is an error that names it; with the
+// handle's checksum made to fit, the blocks' own checksums notice. A merge notices too.
 func TestDamageIsNoticed(t *testing.T) {
 	t.Parallel()
-	_, h := small(t)
-	try := func(what string, data []byte, fix bool) {
-		t.Helper()
-		bad := h
-		bad.Inline = data
-		if fix {
-			bad.Size, bad.Checksum = int64(len(data)), xxh3.Hash(data)
+	handles := sample(t)
+	for k, h := range handles {
+		try := func(what string, data []byte, fix bool) {
+			t.Helper()
+			bad := slices.Clone(handles)
+			bad[k].Inline = data
+			if fix {
+				bad[k].Size, bad[k].Checksum = int64(len(data)), xxh3.Hash(data)
+			}
+			_, err := New(Options{MaxParallelism: testGroups}).Restore(t.Context(), nil, bad)
+			merged := Merge{MaxParallelism: testGroups, Handles: bad}.Run(t.Context(), nil, func(Piece) error { return nil })
+			for _, err := range []error{err, merged} {
+				if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), "inside the checkpoint") {
+					t.Errorf("%d: %s: %v", k, what, err)
+				}
+			}
 		}
-		s := New(Options{MaxParallelism: testGroups})
-		err := s.Restore(context.Background(), nil, []checkpoint.Handle{bad})
-		if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), "inside the checkpoint") {
-			t.Errorf("%s: %v", what, err)
+		for i := range h.Inline {
+			data := slices.Clone(h.Inline)
+			data[i] ^= 0x41
+			try(fmt.Sprintf("byte %d", i), data, false)
+			try(fmt.Sprintf("byte %d, checksum fixed", i), data, true)
+			try(fmt.Sprintf("cut at %d", i), h.Inline[:i], false)
+			try(fmt.Sprintf("cut at %d, checksum fixed", i), h.Inline[:i], true)
+		}
+		try("longer", append(slices.Clone(h.Inline), 0), false)
+		try("longer, checksum fixed", append(slices.Clone(h.Inline), 0), true)
+		bad := slices.Clone(handles)
+		bad[k].Checksum++ // another file, sound in itself
+		if _, err := New(Options{MaxParallelism: testGroups}).Restore(t.Context(), nil, bad); !errors.Is(err, weir.ErrInvalid) {
+			t.Errorf("another file: %v", err)
 		}
 	}
-	for i := range h.Inline {
-		data := slices.Clone(h.Inline)
-		data[i] ^= 0x41
-		try(fmt.Sprintf("byte %d", i), data, false)
-		try(fmt.Sprintf("byte %d, checksum fixed", i), data, true)
-		try(fmt.Sprintf("cut at %d", i), h.Inline[:i], false)
-		try(fmt.Sprintf("cut at %d, checksum fixed", i), h.Inline[:i], true)
-	}
-	bad := h
-	bad.Checksum++ // another file, sound in itself
-	if err := New(Options{MaxParallelism: testGroups}).Restore(context.Background(), nil, []checkpoint.Handle{bad}); !errors.Is(err, weir.ErrInvalid) {
-		t.Errorf("another file: %v", err)
-	}
-	try("longer", append(slices.Clone(h.Inline), 0), false)
-	try("longer, checksum fixed", append(slices.Clone(h.Inline), 0), true)
 }
 
-// sealed puts payloads into a file with right checksums.
+// sealed puts payloads into a piece with right checksums.
 func sealed(blocks ...[]byte) checkpoint.Handle {
 	data := append([]byte(magic), formatVersion)
 	for _, b := range blocks {
@@ -119,239 +186,182 @@ func sealed(blocks ...[]byte) checkpoint.Handle {
 		sealBlock(block)
 		data = append(data, block...)
 	}
-	return checkpoint.Handle{Inline: data, Size: int64(len(data)), Checksum: xxh3.Hash(data), KeyGroups: weir.KeyGroupRange{End: testGroups}}
+	return handleOf(data)
 }
 
 // Blocks that are sealed well but make no sense are refused too, without a panic.
 func TestNonsenseIsRefused(t *testing.T) {
 	t.Parallel()
-	header := func(groups, words uint32, blob byte, n uint64) []byte {
+	header := func(groups uint32, key byte, words uint32, blob byte, name byte) []byte {
 		b := binary.LittleEndian.AppendUint32([]byte{blockTable}, groups)
-		b = append(binary.LittleEndian.AppendUint32(b, words), blob)
-		return append(binary.LittleEndian.AppendUint64(b, n), 't')
+		b = binary.LittleEndian.AppendUint32(append(b, key), words)
+		return append(b, blob, name)
+	}
+	numbers := func(xs ...uint64) []byte {
+		c := newColumns(Layout{Key: IntKey})
+		for _, x := range xs {
+			c.ints = append(c.ints, x)
+			c.added(0, false)
+		}
+		return c.append([]byte{blockEntries})
 	}
 	count := func(n uint32, rest ...byte) []byte {
 		return append(binary.LittleEndian.AppendUint32([]byte{blockEntries}, n), rest...)
 	}
-	one := func(group byte) []byte { // hash 0, key "" of a group
-		return append(make([]byte, 8), 2, 0, 0, 0, 0, group)
-	}
-	for want, h := range map[string]checkpoint.Handle{
-		"entries without a table":      sealed(count(0)),
-		"does not hold together":       sealed(header(testGroups, 0, 0, 1), count(1, 1, 2, 3)),
-		"9 entries in":                 sealed(header(testGroups, 0, 0, 9)),
-		"unknown kind 7":               sealed([]byte{7}),
-		"max_parallelism 99":           sealed(header(99, 0, 0, 0)),
-		"a table of 4294967295 words":  sealed(header(testGroups, 1<<32-1, 0, 0)),
-		"a table block of 0 bytes":     sealed([]byte{blockTable}),
-		"1 entries of table":           sealed(header(testGroups, 0, 0, 1), header(testGroups, 0, 0, 1)),
-		"not as many as it says":       sealed([]byte{blockEnd, 1, 0, 0, 0, 0, 0, 0, 0}),
-		"not of key group 0":           sealed(header(testGroups, 0, 0, 1), count(1, one(5)...)),
-		"is there twice":               sealed(header(testGroups, 0, 0, 2), count(1, one(0)...), count(1, one(0)...)),
-		"has layout {Words:0 Blob:tru": sealed(header(testGroups, 0, 0, 0), header(testGroups, 1, 0, 0)),
+	for want, blocks := range map[string][][]byte{
+		"entries without a table":     {count(0, 0)},
+		"does not hold together":      {header(testGroups, 0, 0, 0, 't'), count(1, 0, 2, 3)},
+		"a block of 1048576 entries":  {header(testGroups, 0, 0, 0, 't'), count(1<<20, 0)},
+		"a block of no entries":       {header(testGroups, 2, 0, 0, 't'), numbers()},
+		"does not ascend":             {header(testGroups, 2, 0, 0, 't'), numbers(1, 1)},
+		"unknown kind 7":              {{7}},
+		"max_parallelism 99":          {header(99, 0, 0, 0, 't')},
+		"a table of 4294967295 words": {header(testGroups, 0, 1<<32-1, 0, 't')},
+		"a table of 0 words":          {header(testGroups, 9, 0, 0, 't')},
+		"a table block of 0 bytes":    {{blockTable}},
+		"comes behind table":          {header(testGroups, 0, 0, 0, 't'), header(testGroups, 0, 0, 0, 't')},
+		"not as many as it says":      {{blockEnd, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		"and {0 0 true} here":         {header(testGroups, 0, 1, 0, 't'), count(1, 0)},
 	} {
 		s := New(Options{MaxParallelism: testGroups})
-		if strings.HasPrefix(want, "has layout") {
+		if strings.HasPrefix(want, "and {") {
 			s.Table("t", Layout{Blob: true})
-			want = "and {Words:0 Blob:true} here"
 		}
-		err := s.Restore(context.Background(), nil, []checkpoint.Handle{h})
-		if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if _, err := s.Restore(t.Context(), nil, []checkpoint.Handle{sealed(blocks...)}); !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
 }
 
-// A missing object, or one of another size, is named (C17).
+// A missing object, or a damaged one, is named (C17); one of other key groups is not needed.
 func TestMissingObjectIsNamed(t *testing.T) {
 	t.Parallel()
-	ctx, blobs := context.Background(), blob.NewMemory()
+	ctx, blobs := t.Context(), blob.NewMemory()
 	s := New(Options{MaxParallelism: testGroups})
-	put(s.Table("t", testLayout), "big", 1, strings.Repeat("x", 2*InlineLimit))
-	cut := s.Cut()
-	handles, err := cut.Write(ctx, blobs, "job_1/1-aa/op-0/3-")
-	cut.Release()
-	if err != nil || len(handles) != 1 || handles[0].Object != "job_1/1-aa/op-0/3-0" {
-		t.Fatalf("%+v, %v", handles, err)
-	}
-	size, err := blobs.Stat(ctx, handles[0].Object)
-	if err != nil || size != handles[0].Size {
-		t.Fatalf("size %d, handle %d, %v", size, handles[0].Size, err)
-	}
-	restore := func() error {
-		return New(Options{MaxParallelism: testGroups}).Restore(ctx, blobs, handles)
-	}
-	if err := restore(); err != nil {
+	put(s.Table("t", textLayout), "big", 1, strings.Repeat("x", 2*InlineLimit))
+	const name = "job_1/1-aa/op-0/3-0"
+	h := s.Cut().Run()[0]
+	if err := blobs.Put(ctx, name, bytes.NewReader(h.Data)); err != nil {
 		t.Fatal(err)
 	}
-	if err := blobs.Put(ctx, handles[0].Object, strings.NewReader("WRST")); err != nil {
+	handles := []checkpoint.Handle{h.Handle(name, false)}
+	restore := func(groups weir.KeyGroupRange) error {
+		_, err := New(Options{MaxParallelism: testGroups, KeyGroups: groups}).Restore(ctx, blobs, handles)
+		return err
+	}
+	if err := restore(weir.KeyGroupRange{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := restore(); !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), "job_1/1-aa/op-0/3-0") {
+	if err := blobs.Put(ctx, name, strings.NewReader("WRST")); err != nil {
+		t.Fatal(err)
+	}
+	if err := restore(weir.KeyGroupRange{}); !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), name) {
 		t.Errorf("damaged: %v", err)
 	}
-	if err := blobs.Delete(ctx, handles[0].Object); err != nil {
+	if err := blobs.Delete(ctx, name); err != nil {
 		t.Fatal(err)
 	}
-	if err := restore(); !errors.Is(err, weir.ErrNotFound) || !strings.Contains(err.Error(), "job_1/1-aa/op-0/3-0") {
+	if err := restore(weir.KeyGroupRange{}); !errors.Is(err, weir.ErrNotFound) || !strings.Contains(err.Error(), name) {
 		t.Errorf("missing: %v", err)
 	}
-	foreign := weir.KeyGroupRange{Start: 0, End: weir.KeyGroupOf(hashOf("big"), testGroups)}
-	handles[0].KeyGroups = foreign
-	if err := New(Options{MaxParallelism: testGroups, KeyGroups: weir.KeyGroupRange{Start: foreign.End, End: testGroups}}).
-		Restore(ctx, blobs, handles); err != nil {
+	if g := weir.KeyGroupOf(hashOf("big"), testGroups); h.KeyGroups != (weir.KeyGroupRange{Start: g, End: g + 1}) {
+		t.Errorf("the piece holds %v", h.KeyGroups)
+	} else if err := restore(weir.KeyGroupRange{Start: g + 1, End: testGroups}); err != nil {
 		t.Errorf("an object of other key groups is not needed: %v", err)
 	}
 }
 
-func TestEmptyStateHasNoHandles(t *testing.T) {
+// A store in which nothing has changed makes no run.
+func TestNothingChanged(t *testing.T) {
 	t.Parallel()
 	s := New(Options{})
-	s.Table("t", testLayout)
-	cut := s.Cut()
-	defer cut.Release()
-	handles, err := cut.Write(context.Background(), blob.NewMemory(), "p")
-	if err != nil || len(handles) != 0 {
-		t.Fatalf("%+v, %v", handles, err)
+	table := s.Table("t", textLayout)
+	if c := s.Cut(); !c.Empty() || len(c.Run()) != 0 {
+		t.Error("a run of an empty store")
+	}
+	put(table, "a", 1, "text")
+	if c := s.Cut(); c.Empty() || len(c.Run()) != 1 {
+		t.Error("no run of an entry")
+	}
+	slot, _ := table.Find(hashOf("a"), []byte("a"))
+	_, _, _ = table.ReadWords(slot), table.Blob(slot), table.Key(slot)
+	if c := s.Cut(); !c.Empty() {
+		t.Error("reading changes something")
+	}
+	put(table, "b", 1, "comes and goes")
+	slot, _ = table.Find(hashOf("b"), []byte("b"))
+	table.Delete(slot)
+	if n := len(s.Cut().Run()); n != 0 {
+		t.Errorf("%d pieces of an entry that came and went", n)
 	}
 }
 
-func TestFailedPut(t *testing.T) {
-	t.Parallel()
-	full := errors.New("disk full")
-	blobs := blob.NewFaulty(blob.NewMemory(), blob.FailTimes(1, "Put", "p", blob.Fault{Before: full}))
-	s := New(Options{})
-	put(s.Table("t", testLayout), "big", 1, strings.Repeat("x", 2*InlineLimit))
-	cut := s.Cut()
-	defer cut.Release()
-	if _, err := cut.Write(context.Background(), blobs, "p"); !errors.Is(err, full) {
-		t.Fatalf("write: %v", err)
-	}
-	handles, err := cut.Write(context.Background(), blobs, "p") // a cut may be written again
-	if err != nil || len(handles) != 1 {
-		t.Fatalf("%+v, %v", handles, err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := cut.Write(ctx, blobs, "q"); !errors.Is(err, context.Canceled) {
-		t.Fatalf("cancelled: %v", err)
-	}
-}
-
-// The loop writes on while a cut is written on another goroutine (run with -race).
-func TestWriteBesideTheLoop(t *testing.T) {
+// The loop writes on while cuts are made runs on another goroutine (run with -race).
+func TestRunBesideTheLoop(t *testing.T) {
 	t.Parallel()
 	s := New(Options{MaxParallelism: testGroups})
-	table := s.Table("t", testLayout)
-	for i := range 3000 {
-		put(table, fmt.Sprintf("key %d", i), 1, "before")
+	texts, numbers := s.Table("t", textLayout), s.Table("n", Layout{Key: IntKey, Words: 1})
+	write := func(n uint64) {
+		for i := range 3000 {
+			put(texts, fmt.Sprintf("key %d", i), n, fmt.Sprintf("text %d", n))
+			putNumber(numbers, int64(i), n)
+		}
 	}
-	blobs := blob.NewMemory()
+	write(1)
 	var wg sync.WaitGroup
-	results := make([][]checkpoint.Handle, 3)
+	results := make([][]checkpoint.Handle, 4)
 	for round := range results {
 		cut := s.Cut()
-		wg.Go(func() {
-			defer cut.Release()
-			var err error
-			if results[round], err = cut.Write(context.Background(), blobs, fmt.Sprintf("cut%d-", round)); err != nil {
-				t.Error(err)
-			}
-		})
-		for i := range 3000 {
-			put(table, fmt.Sprintf("key %d", i), uint64(round+2), fmt.Sprintf("after %d", round))
-		}
-		slot, _ := table.Find(hashOf("key 7"), []byte("key 7"))
-		table.Delete(slot)
+		wg.Go(func() { results[round] = inline(cut.Run(), false) })
+		write(uint64(round + 2))
+		slot, _ := texts.Find(hashOf("key 7"), []byte("key 7"))
+		texts.Delete(slot)
 	}
 	wg.Wait()
 	for round, handles := range results {
 		r := New(Options{MaxParallelism: testGroups})
-		if err := r.Restore(context.Background(), blobs, handles); err != nil {
+		if _, err := r.Restore(context.Background(), nil, handles); err != nil {
 			t.Fatal(err)
 		}
-		back := r.Table("t", testLayout)
-		back.Range(func(slot int) bool {
-			if back.ReadWords(slot)[0] != uint64(round+1) {
-				t.Errorf("cut %d shows %d", round, back.ReadWords(slot)[0])
-				return false
-			}
-			return true
-		})
-		if want := []int{3000, 2999, 2999}[round]; back.Len() != want {
-			t.Errorf("cut %d has %d entries, want %d", round, back.Len(), want)
+		for name, l := range map[string]Layout{"t": textLayout, "n": {Key: IntKey, Words: 1}} {
+			back := r.Table(name, l)
+			back.Range(func(slot int) bool {
+				if back.ReadWords(slot)[0] != uint64(round+1) || l.Blob && string(back.Blob(slot)) != fmt.Sprintf("text %d", round+1) {
+					t.Errorf("cut %d shows %d", round, back.ReadWords(slot)[0])
+					return false
+				}
+				return true
+			})
+		}
+		if want := []int{6000, 5999, 5999, 5999}[round]; r.Len() != want {
+			t.Errorf("cut %d has %d entries, want %d", round, r.Len(), want)
 		}
 	}
 }
 
-// A large state goes into several objects, whose ranges are together the store's.
-func TestSeveralObjects(t *testing.T) {
+// A large run has several pieces, in order; blocks are of a bounded number of entries.
+func TestSeveralPieces(t *testing.T) {
 	t.Parallel()
 	s := New(Options{MaxParallelism: testGroups})
-	table := s.Table("t", testLayout)
-	text := strings.Repeat("x", 1<<10)
-	for i := range 150 {
-		put(table, fmt.Sprint(i), uint64(i), text)
+	table := s.Table("t", Layout{Key: IntKey, Words: 1})
+	for i := range int64(50_000) {
+		putNumber(table, i, uint64(i))
 	}
-	cut := s.Cut()
-	defer cut.Release()
-	blobs := blob.NewMemory()
-	handles, err := cut.write(context.Background(), blobs, "p-", 40<<10)
-	if err != nil || len(handles) < 2 {
-		t.Fatalf("%d handles, %v", len(handles), err)
+	pieces := s.Cut().run(50_000)
+	if len(pieces) < 3 {
+		t.Fatalf("%d pieces", len(pieces))
 	}
-	at := 0
-	for i, h := range handles {
-		if h.KeyGroups.Start != at || h.Object != fmt.Sprintf("p-%d", i) {
-			t.Errorf("handle %d is %s for %v", i, h.Object, h.KeyGroups)
+	last := 0
+	for i, p := range pieces {
+		if p.KeyGroups.Start < last || p.KeyGroups.Empty() || len(p.Data) > 200_000 {
+			t.Errorf("piece %d: %v, %d bytes", i, p.KeyGroups, len(p.Data))
 		}
-		at = h.KeyGroups.End
-	}
-	if at != testGroups {
-		t.Errorf("the last range ends at %d", at)
+		last = p.KeyGroups.End - 1
 	}
 	back := New(Options{MaxParallelism: testGroups})
-	if err := back.Restore(context.Background(), blobs, handles); err != nil || back.Len() != 150 {
+	if _, err := back.Restore(t.Context(), nil, inline(pieces, false)); err != nil || back.Len() != 50_000 {
 		t.Fatalf("%d entries, %v", back.Len(), err)
 	}
-}
-
-// Snapshots depend on the content, not on its history (S4).
-func TestSameContentSameBytes(t *testing.T) {
-	t.Parallel()
-	encode := func(keys []string, extra bool) []byte {
-		s := New(Options{MaxParallelism: testGroups})
-		table := s.Table("t", testLayout)
-		for _, k := range keys {
-			put(table, k, uint64(len(k)), k+k)
-		}
-		if extra {
-			put(table, "extra", 1, "gone")
-			slot, _ := table.Find(hashOf("extra"), []byte("extra"))
-			table.Delete(slot)
-		}
-		cut := s.Cut()
-		defer cut.Release()
-		e := newEncoder(context.Background(), cut, prepared(cut))
-		data, err := io.ReadAll(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
-	keys := []string{"a", "b", "a key longer than fifteen bytes", "d", ""}
-	first := encode(keys, false)
-	slices.Reverse(keys)
-	if !bytes.Equal(first, encode(keys, true)) {
-		t.Error("the same content has different bytes")
-	}
-}
-
-func prepared(c *Cut) piece {
-	for i := range c.tables {
-		c.tables[i].order = order(c.tables[i].chunks, c.tables[i].rec, c.keyGroups, c.maxParallelism)
-	}
-	return c.pieces(objectSize)[0]
 }
 
 func TestBrokenInvariantsPanic(t *testing.T) {
@@ -362,10 +372,14 @@ func TestBrokenInvariantsPanic(t *testing.T) {
 		t.Error("declared again, another table")
 	}
 	for name, f := range map[string]func(){
-		"another layout":    func() { s.Table("t", Layout{Words: 2}) },
-		"a foreign group":   func() { table.Upsert(0, nil) },
-		"no blobs":          func() { slot, _ := table.Upsert(1<<64-1, nil); table.SetBlob(slot, nil) },
-		"restore not empty": func() { _ = s.Restore(context.Background(), nil, nil) },
+		"another layout":  func() { s.Table("t", Layout{Words: 2}) },
+		"a foreign group": func() { table.Upsert(0, nil) },
+		"no blobs":        func() { slot, _ := table.Upsert(1<<64-1, nil); table.SetBlob(slot, nil) },
+		"no number":       func() { s.Table("n", Layout{Key: IntKey}).Upsert(1<<64-1, []byte("x")) },
+		"restore not empty": func() {
+			table.Upsert(1<<64-1, nil)
+			_, _ = s.Restore(context.Background(), nil, nil)
+		},
 	} {
 		func() {
 			defer func() {
@@ -373,9 +387,6 @@ func TestBrokenInvariantsPanic(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			if name == "restore not empty" {
-				table.Upsert(1<<64-1, nil)
-			}
 			f()
 		}()
 	}
@@ -385,7 +396,7 @@ func TestBrokenInvariantsPanic(t *testing.T) {
 func TestDeadBytesAreRewritten(t *testing.T) {
 	t.Parallel()
 	s := New(Options{MaxParallelism: testGroups})
-	table := s.Table("t", testLayout)
+	table := s.Table("t", textLayout)
 	want := map[string]string{}
 	for i := range 2000 {
 		key := strings.Repeat("a long key ", 2) + fmt.Sprint(i%10)
@@ -405,5 +416,34 @@ func TestDeadBytesAreRewritten(t *testing.T) {
 		if !ok || string(table.Key(slot)) != key || string(table.Blob(slot)) != text {
 			t.Errorf("%q is lost: %v", key, ok)
 		}
+	}
+}
+
+// An index grows, one segment at a time, and shrinks no entry away.
+func TestIndexOfMany(t *testing.T) {
+	t.Parallel()
+	s := New(Options{})
+	table := s.Table("t", Layout{Key: IntKey, Words: 1})
+	const n = 200_000
+	for i := range int64(n) {
+		putNumber(table, i, uint64(i))
+	}
+	if len(table.index.dir) < 16 {
+		t.Errorf("%d segments", len(table.index.dir))
+	}
+	for i := int64(0); i < n; i += 2 {
+		slot, ok := table.findInt(batch.HashInt(i), i)
+		if !ok {
+			t.Fatalf("%d is lost", i)
+		}
+		table.Delete(slot)
+	}
+	for i := range int64(n) {
+		if _, ok := table.findInt(batch.HashInt(i), i); ok != (i%2 == 1) {
+			t.Fatalf("%d: %v", i, ok)
+		}
+	}
+	if table.Len() != n/2 {
+		t.Errorf("%d entries", table.Len())
 	}
 }

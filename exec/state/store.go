@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"weir"
@@ -12,10 +13,14 @@ import (
 type Options struct {
 	MaxParallelism int                // 0: weir.DefaultMaxParallelism
 	KeyGroups      weir.KeyGroupRange // empty: all groups
+	// Disk takes what does not fit into the share of Budget; nil: nothing is spilled.
+	Disk   *Disk
+	Budget *Budget
 }
 
 // A Layout is what a table keeps for each key.
 type Layout struct {
+	Key   Key
 	Words int  // number of 64-bit words
 	Blob  bool // a byte string too
 }
@@ -25,8 +30,17 @@ type Store struct {
 	maxParallelism int
 	keyGroups      weir.KeyGroupRange
 	tables         []*Table     // in the order of their declaration
-	generation     uint64       // grows with each cut
+	generation     uint64       // grows with each cut; 0 while the store is restored
+	disk           *Disk        // nil: nothing is spilled
+	space          []byte       // the prefix of its keys on disk
+	budget         *Budget      // nil: none
+	size           int64        // as the budget knows it
+	old            bool         // restored from an older version, which knew one kind of keys
 	open           atomic.Int64 // cuts not yet released
+	mu             struct {
+		sync.Mutex
+		generations []uint64 // those of the open cuts
+	}
 }
 
 // New returns an empty store.
@@ -40,7 +54,7 @@ func New(o Options) *Store {
 	if o.KeyGroups.Empty() {
 		o.KeyGroups = weir.KeyGroupRange{End: o.MaxParallelism}
 	}
-	return &Store{maxParallelism: o.MaxParallelism, keyGroups: o.KeyGroups, generation: 1}
+	return &Store{maxParallelism: o.MaxParallelism, keyGroups: o.KeyGroups, generation: 1, disk: o.Disk, budget: o.Budget}
 }
 
 // Table returns the table of that name, which it creates unless it exists, declared
@@ -48,6 +62,9 @@ func New(o Options) *Store {
 // table names change when layouts do.
 func (s *Store) Table(name string, l Layout) *Table {
 	if t := s.find(name); t != nil {
+		if t.layout.Words == l.Words && t.layout.Blob == l.Blob && t.layout.Key != l.Key && s.old {
+			t.rekey(l)
+		}
 		if t.layout != l {
 			panic(fmt.Sprintf("state: table %q is declared with layout %+v and has %+v", name, l, t.layout))
 		}
@@ -64,6 +81,16 @@ func (s *Store) find(name string) *Table {
 		return nil
 	}
 	return s.tables[i]
+}
+
+// isRead reports whether an open cut shows chunks of a generation.
+func (s *Store) isRead(generation uint64) bool {
+	if s.open.Load() == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.mu.generations, generation)
 }
 
 // KeyGroups returns the key groups whose entries the store holds.

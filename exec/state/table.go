@@ -3,14 +3,15 @@ package state
 import (
 	"bytes"
 	"fmt"
-	"iter"
 	"math"
 
 	"weir"
+	"weir/exec/batch"
 )
 
 // A Table maps encoded keys to words and a blob. Slices that its methods return alias
-// the table: they are valid until the next Upsert, SetBlob, Delete or cut.
+// the table: they are valid until the next Upsert, SetBlob, Delete or cut, that of Key
+// until the next call of Key.
 type Table struct {
 	store  *Store
 	name   string
@@ -18,49 +19,116 @@ type Table struct {
 	rec    recordLayout
 	chunks []*chunk
 	index  index
-	used   int   // slots ever used
-	free   []int // slots to be used again
-	warmed byte  // what warm reads, so that it is read
+	size   int      // bytes of chunks
+	used   int      // slots ever used
+	free   []int    // slots to be used again
+	null   int      // with IntKey: the slot whose key is NULL, + 1
+	dirty  []*chunk // those of this generation
+	gone   goneKeys // of this generation
+	warmed byte     // what warm reads, so that it is read
+	cold   *cold    // what is on disk; nil: nothing ever was
+	pinned bool     // nothing of it is spilled
+	hand   int      // the chunk that spill looks at next
+	text   []byte   // scratch of Key
+	other  []byte   // scratch: another key
 }
 
 func newTable(s *Store, name string, l Layout) *Table {
 	return &Table{store: s, name: name, layout: l, rec: recordLayoutOf(l)}
 }
 
+// bytes is the memory that the table takes.
+func (t *Table) bytes() int64 { return int64(t.size + t.index.size + 8*cap(t.free)) }
+
+// Pin keeps the table in memory, whatever the budget says: its slots are used beyond a batch.
+func (t *Table) Pin() { t.pinned = true }
+
 // Len returns the number of entries.
-func (t *Table) Len() int { return t.index.n }
+func (t *Table) Len() int {
+	if t.cold != nil {
+		return t.index.n + t.cold.n
+	}
+	return t.index.n
+}
 
 // Find returns the slot of a key; ok is false when it is not there. hash is that of
 // batch.HashRows, key that of batch.EncodeKey.
 func (t *Table) Find(hash uint64, key []byte) (slot int, ok bool) {
-	if len(key) > inlineKey {
-		return t.findLong(hash, key)
+	if slot, ok = t.lookup(hash, key); !ok && t.isCold() {
+		return t.recall(hash, key)
 	}
-	return t.find(hash, pack(key))
+	return slot, ok
+}
+
+// lookup is Find in memory.
+func (t *Table) lookup(hash uint64, key []byte) (slot int, ok bool) {
+	switch {
+	case t.layout.Key == IntKey:
+		x, null := t.number(key)
+		if null {
+			return t.null - 1, t.null > 0
+		}
+		return t.findInt(hash, x)
+	case t.layout.Key == WideKey && len(key) <= wideKey:
+		return t.findWide(hash, packWide(key))
+	case t.layout.Key == AnyKey && len(key) <= inlineKey:
+		return t.find(hash, pack(key))
+	}
+	return t.findLong(hash, key)
 }
 
 // Upsert returns the slot of a key; fresh is true when it was not there, and now is,
 // with words of 0 and an empty blob.
 func (t *Table) Upsert(hash uint64, key []byte) (slot int, fresh bool) {
-	if len(key) <= inlineKey {
-		return t.upsert(hash, pack(key))
+	if t.layout.Key == IntKey {
+		x, null := t.number(key)
+		if null {
+			return t.upsertNull()
+		}
+		return t.upsertInt(hash, x)
 	}
-	if slot, ok := t.findLong(hash, key); ok {
+	if slot, ok := t.Find(hash, key); ok {
 		return slot, false
 	}
+	return t.insertKey(hash, key), true
+}
+
+// number reads a key of a table of numbers.
+func (t *Table) number(key []byte) (x int64, null bool) {
+	x, null, ok := intKey(key)
+	if !ok {
+		panic(fmt.Sprintf("state: a key of %d bytes in table %s of numbers", len(key), t.name))
+	}
+	return x, null
+}
+
+// insertKey inserts an entry of an encoded key that is not there.
+func (t *Table) insertKey(hash uint64, key []byte) int {
 	slot, c, r := t.insert(hash)
-	r[1] = c.add(key)
-	view(&r[1])[inlineKey] = longKey
-	return slot, true
+	r[0] = hash
+	switch {
+	case t.layout.Key == AnyKey && len(key) <= inlineKey:
+		p := pack(key)
+		r[1], r[2] = p.a, p.b
+	case t.layout.Key == WideKey && len(key) <= wideKey:
+		p := packWide(key)
+		r[1], r[2], r[3] = p.a, p.b, p.c
+	default:
+		before := c.size()
+		r[1] = c.add(key)
+		t.size += c.size() - before
+		view(&r[packedWords(t.layout.Key)], 8)[7] = longKey
+	}
+	return slot
 }
 
 func (t *Table) find(hash uint64, key packed) (slot int, ok bool) {
-	x := &t.index
-	if x.n == 0 {
+	if t.index.n == 0 {
 		return 0, false
 	}
-	for i := x.home(uint32(hash)); ; i = x.next(i) {
-		e := x.entries[i]
+	g := t.index.segmentOf(uint32(hash))
+	for i := g.home(uint32(hash)); ; i = g.next(i) {
+		e := g.entries[i]
 		if e == 0 {
 			return 0, false
 		}
@@ -75,13 +143,54 @@ func (t *Table) find(hash uint64, key packed) (slot int, ok bool) {
 	}
 }
 
-func (t *Table) findLong(hash uint64, key []byte) (slot int, ok bool) {
-	x := &t.index
-	if x.n == 0 {
+func (t *Table) findWide(hash uint64, key packed) (slot int, ok bool) {
+	if t.index.n == 0 {
 		return 0, false
 	}
-	for i := x.home(uint32(hash)); ; i = x.next(i) {
-		e := x.entries[i]
+	g := t.index.segmentOf(uint32(hash))
+	for i := g.home(uint32(hash)); ; i = g.next(i) {
+		e := g.entries[i]
+		if e == 0 {
+			return 0, false
+		}
+		if uint32(e>>32) != uint32(hash) {
+			continue
+		}
+		slot := int(uint32(e)) - 1
+		r := t.chunks[slot>>chunkBits].records[(slot&chunkMask)*t.rec.stride:]
+		if r[1] == key.a && r[2] == key.b && r[3] == key.c {
+			return slot, true
+		}
+	}
+}
+
+func (t *Table) findInt(hash uint64, x int64) (slot int, ok bool) {
+	if t.index.n == 0 {
+		return 0, false
+	}
+	g := t.index.segmentOf(uint32(hash))
+	for i := g.home(uint32(hash)); ; i = g.next(i) {
+		e := g.entries[i]
+		if e == 0 {
+			return 0, false
+		}
+		if uint32(e>>32) != uint32(hash) {
+			continue
+		}
+		slot := int(uint32(e)) - 1
+		if t.chunks[slot>>chunkBits].records[(slot&chunkMask)*t.rec.stride] == uint64(x) && slot != t.null-1 {
+			return slot, true
+		}
+	}
+}
+
+func (t *Table) findLong(hash uint64, key []byte) (slot int, ok bool) {
+	if t.index.n == 0 {
+		return 0, false
+	}
+	g := t.index.segmentOf(uint32(hash))
+	for i := g.home(uint32(hash)); ; i = g.next(i) {
+		e := g.entries[i]
 		if e == 0 {
 			return 0, false
 		}
@@ -90,7 +199,8 @@ func (t *Table) findLong(hash uint64, key []byte) (slot int, ok bool) {
 		}
 		slot := int(uint32(e)) - 1
 		c := t.chunks[slot>>chunkBits]
-		if r := c.at(t.rec, slot&chunkMask); r[0] == hash && bytes.Equal(c.key(r), key) {
+		r := c.at(t.rec, slot&chunkMask)
+		if r[0] == hash && keyLength(r, t.rec) == longKey && bytes.Equal(c.text(r[1]), key) {
 			return slot, true
 		}
 	}
@@ -100,13 +210,54 @@ func (t *Table) upsert(hash uint64, key packed) (slot int, fresh bool) {
 	if slot, ok := t.find(hash, key); ok {
 		return slot, false
 	}
+	if t.isCold() {
+		if slot, ok := t.recall(hash, unpacked(key)); ok {
+			return slot, false
+		}
+	}
 	slot, _, r := t.insert(hash)
-	r[1], r[2] = key.a, key.b
+	r[0], r[1], r[2] = hash, key.a, key.b
 	return slot, true
 }
 
-// insert takes a slot for an entry that is not there, and clears its record but for
-// the hash. The caller sets the key.
+func (t *Table) upsertInt(hash uint64, x int64) (slot int, fresh bool) {
+	if slot, ok := t.findInt(hash, x); ok {
+		return slot, false
+	}
+	if t.isCold() {
+		if slot, ok := t.recall(hash, appendIntKey(nil, x, false)); ok {
+			return slot, false
+		}
+	}
+	return t.insertInt(hash, x), true
+}
+
+func (t *Table) insertInt(hash uint64, x int64) int {
+	slot, _, r := t.insert(hash)
+	r[0] = uint64(x)
+	return slot
+}
+
+func (t *Table) upsertNull() (slot int, fresh bool) {
+	if t.null > 0 {
+		return t.null - 1, false
+	}
+	if t.isCold() {
+		if slot, ok := t.recall(batch.HashNull(), appendIntKey(nil, 0, true)); ok {
+			return slot, false
+		}
+	}
+	return t.insertNull(), true
+}
+
+func (t *Table) insertNull() int {
+	slot, c, _ := t.insert(batch.HashNull())
+	t.null, c.null = slot+1, slot&chunkMask+1
+	return slot
+}
+
+// insert takes a slot for an entry that is not there, and clears its record. The caller
+// sets hash and key.
 func (t *Table) insert(hash uint64) (int, *chunk, record) {
 	if g := weir.KeyGroupOf(hash, t.store.maxParallelism); !t.store.keyGroups.Contains(g) {
 		panic(fmt.Sprintf("state: key group %d in a store of %v (S3)", g, t.store.keyGroups))
@@ -120,10 +271,11 @@ func (t *Table) insert(hash uint64) (int, *chunk, record) {
 		}
 		t.grow(slot)
 	}
-	c := t.own(slot)
-	r := c.at(t.rec, slot&chunkMask)
+	c, i := t.own(slot), slot&chunkMask
+	c.live.add(i)
+	c.born.add(i)
+	r := c.at(t.rec, i)
 	clear(r)
-	r[0] = hash
 	t.index.add(hash, slot)
 	return slot, c, r
 }
@@ -132,37 +284,42 @@ func (t *Table) insert(hash uint64) (int, *chunk, record) {
 func (t *Table) grow(slot int) {
 	t.used++
 	if slot&chunkMask == 0 {
-		t.chunks = append(t.chunks, &chunk{generation: t.store.generation})
+		c := &chunk{generation: t.store.generation}
+		t.chunks = append(t.chunks, c)
+		t.dirty = append(t.dirty, c)
+		t.size += c.size()
 	}
 	c := t.own(slot)
-	if need := (slot&chunkMask + 1) * t.rec.stride; need > cap(c.records) {
-		size := min(max(need*2, 8*t.rec.stride), chunkSlots*t.rec.stride)
-		grown := make([]uint64, need, size)
-		copy(grown, c.records)
-		c.records = grown
-	} else {
-		c.records = c.records[:need]
-	}
+	before := c.size()
+	c.reserve(t.rec, slot)
+	t.size += c.size() - before
 }
 
-// own returns the slot's chunk for writing: while cuts are open, a copy of what the
-// newest may read (S1).
+// own returns the slot's chunk for writing: one that no open cut reads (S1). The slot is
+// dirty from now on.
 func (t *Table) own(slot int) *chunk {
 	c := t.chunks[slot>>chunkBits]
 	if c.generation != t.store.generation {
 		c = t.claim(slot >> chunkBits)
 	}
+	c.dirty.add(slot & chunkMask)
 	return c
 }
 
+// claim takes a chunk into this generation.
 func (t *Table) claim(i int) *chunk {
 	c := t.chunks[i]
-	if t.store.open.Load() == 0 { // nobody reads it: every cut was released before
-		c.generation, c.frozen = t.store.generation, 0
-		return c
+	if t.store.isRead(c.generation) {
+		c = c.clone()
+		t.chunks[i] = c
+	} else if t.store.open.Load() == 0 {
+		c.frozen = 0 // nor does a cut read bytes that an older copy shares
 	}
-	c = c.clone(t.store.generation)
-	t.chunks[i] = c
+	for w := range c.used {
+		c.used[w] |= c.dirty[w]
+	}
+	c.generation, c.dirty, c.born = t.store.generation, slotSet{}, slotSet{}
+	t.dirty = append(t.dirty, c)
 	return c
 }
 
@@ -171,23 +328,29 @@ func (t *Table) Words(slot int) []uint64 {
 	return t.own(slot).at(t.rec, slot&chunkMask)[t.rec.words:]
 }
 
-// ReadWords returns the words of an entry, to be read only: it never copies a chunk.
+// ReadWords returns the words of an entry, to be read only: the entry does not become
+// dirty.
 func (t *Table) ReadWords(slot int) []uint64 {
 	return t.chunks[slot>>chunkBits].at(t.rec, slot&chunkMask)[t.rec.words:]
 }
 
 // Key returns the encoded key of an entry, to be read only.
-func (t *Table) Key(slot int) []byte { return keyAt(t.chunks, t.rec, slot) }
+func (t *Table) Key(slot int) []byte {
+	if t.rec.ints && t.text == nil {
+		t.text = make([]byte, 0, batch.IntKeySize)
+	}
+	return t.chunks[slot>>chunkBits].key(t.rec, slot&chunkMask, t.text)
+}
 
 // Hash returns the hash with which the entry was inserted.
 func (t *Table) Hash(slot int) uint64 {
-	return t.chunks[slot>>chunkBits].at(t.rec, slot&chunkMask)[0]
+	return t.chunks[slot>>chunkBits].hash(t.rec, slot&chunkMask)
 }
 
 // Blob returns the blob of an entry, to be read only.
 func (t *Table) Blob(slot int) []byte {
 	c := t.chunks[slot>>chunkBits]
-	return c.text(c.at(t.rec, slot&chunkMask)[3])
+	return c.text(c.at(t.rec, slot&chunkMask)[t.rec.blob])
 }
 
 // SetBlob copies v into the entry. The table's layout has Blob.
@@ -196,62 +359,95 @@ func (t *Table) SetBlob(slot int, v []byte) {
 		panic("state: table " + t.name + " has no blobs")
 	}
 	c := t.own(slot)
-	r := c.at(t.rec, slot&chunkMask)
-	if old := c.text(r[3]); c.writable(r[3]) && len(v) <= len(old) && len(v) > 0 {
+	ref := &c.at(t.rec, slot&chunkMask)[t.rec.blob]
+	if old := c.text(*ref); c.writable(*ref) && len(v) <= len(old) && len(v) > 0 {
 		c.dead += len(old) - len(v)
 		copy(old, v)
-		r[3] = r[3]>>32<<32 | uint64(len(v))
+		*ref = *ref>>32<<32 | uint64(len(v))
 		return
 	}
-	c.drop(r[3])
-	r[3] = 0
+	before := c.size()
+	c.drop(*ref)
+	*ref = 0
 	c.tidy(t.rec)
-	r[3] = c.add(v)
+	*ref = c.add(v)
+	t.size += c.size() - before
 }
 
 // PatchBlob overwrites the bytes from at on of an entry's blob, which stays as long as it is.
 func (t *Table) PatchBlob(slot, at int, v []byte) {
 	c := t.own(slot)
-	r := c.at(t.rec, slot&chunkMask)
-	if !c.writable(r[3]) {
-		c.drop(r[3])
-		r[3] = c.add(c.text(r[3]))
+	ref := &c.at(t.rec, slot&chunkMask)[t.rec.blob]
+	if !c.writable(*ref) {
+		before := c.size()
+		c.drop(*ref)
+		*ref = c.add(c.text(*ref))
 		c.tidy(t.rec)
+		t.size += c.size() - before
 	}
-	copy(c.text(r[3])[at:], v)
+	copy(c.text(*ref)[at:], v)
 }
 
 // Delete removes an entry; its slot may be given to another one.
 func (t *Table) Delete(slot int) {
-	c := t.own(slot)
-	r := c.at(t.rec, slot&chunkMask)
-	t.index.remove(r[0], slot)
-	if view(&r[1])[inlineKey] == longKey {
+	c, i := t.own(slot), slot&chunkMask
+	hash := c.hash(t.rec, i)
+	if c.disk.has(i) {
+		t.cold.bury(hash, c.key(t.rec, i, t.text))
+	}
+	if c.born.has(i) {
+		c.born.remove(i)
+	} else {
+		t.gone.add(hash, c.key(t.rec, i, t.text))
+	}
+	t.remove(slot, c)
+	before := c.size()
+	c.tidy(t.rec)
+	t.size += c.size() - before
+}
+
+// remove takes the entry out of memory. Its chunk may be written to.
+func (t *Table) remove(slot int, c *chunk) {
+	i := slot & chunkMask
+	t.index.remove(c.hash(t.rec, i), slot)
+	r := c.at(t.rec, i)
+	switch {
+	case t.rec.ints && c.null == i+1:
+		t.null, c.null = 0, 0
+	case !t.rec.ints && keyLength(r, t.rec) == longKey:
 		c.drop(r[1])
 	}
 	if t.layout.Blob {
-		c.drop(r[3])
+		c.drop(r[t.rec.blob])
 	}
 	clear(r)
-	view(&r[1])[inlineKey] = freeSlot
+	c.live.remove(i)
+	c.used.remove(i)
+	c.disk.remove(i)
 	t.free = append(t.free, slot)
-	c.tidy(t.rec)
 }
 
 // Range calls f with the slot of every entry, in no promised order, until f returns
 // false. f may delete the entry it is given, and no other.
-func (t *Table) Range(f func(slot int) bool) {
-	eachSlot(t.chunks, t.rec, func(slot int, _ record) bool { return f(slot) })
+func (t *Table) Range(f func(slot int) bool) { eachSlot(t.chunks, f) }
+
+// goneKeys are the keys of entries that were there before this generation and were
+// deleted in it.
+type goneKeys struct {
+	hashes []uint64
+	ends   []int // of each key in text
+	text   []byte
 }
 
-// Sorted returns the slots of all entries by (key group, key). It sorts them all first;
-// nothing may be deleted meanwhile.
-func (t *Table) Sorted() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for _, slot := range order(t.chunks, t.rec, t.store.keyGroups, t.store.maxParallelism).slots {
-			if !yield(int(slot)) {
-				return
-			}
-		}
+func (g *goneKeys) add(hash uint64, key []byte) {
+	g.text = append(g.text, key...)
+	g.hashes, g.ends = append(g.hashes, hash), append(g.ends, len(g.text))
+}
+
+func (g *goneKeys) key(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = g.ends[i-1]
 	}
+	return g.text[from:g.ends[i]]
 }

@@ -126,6 +126,7 @@ func (a *attempt) buildConfig() exec.BuildConfig {
 	return exec.BuildConfig{
 		Job: m.Job, Attempt: m.Attempt, Worker: cfg.ID, Graph: &m.Graph, Mode: m.Mode, Parallelism: m.Parallelism, Tasks: ids, FrameLimit: m.FrameLimit,
 		Restored: restored(m), GivenUp: m.GivenUp, Network: &channels{a}, Blobs: a.w.kept,
+		Named:    func(id weir.TaskID, objects []string) { a.w.kept.named(m.Job, m.Attempt, id, objects) },
 		Reporter: a, Openers: cfg.Openers, Files: cfg.Files, Logger: cfg.Logger, Options: cfg.Tasks,
 	}
 }

@@ -28,8 +28,9 @@
 //	W8 A Trigger tells all tasks of the attempt which checkpoints are pending, those that
 //	   are no sources and a worker without any too. Progress waits for no task.
 //	W9 Of the state that its tasks store, a worker keeps copies in a folder (Config.Keep):
-//	   of each job those of the base and of the pending checkpoints that the last Trigger
-//	   named, and of newer ones; together KeepBytes at most, of which the oldest give way.
+//	   of each job those that its tasks' snapshots consist of, and those of the pending
+//	   checkpoints that the last Trigger named, and of newer ones; together KeepBytes at most,
+//	   of which the oldest give way.
 //	   The tasks of a later attempt restore from them. Storage counts: every chunk of a copy
 //	   is checked before a task gets it, and from the first that is not as it was written
 //	   on, or where there is no copy, the object comes from storage. Memory holds 8 bytes per

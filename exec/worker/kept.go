@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,8 +44,9 @@ type kept struct {
 		bytes   int64       // of these, and of those being written
 		made    int
 		looks   map[weir.JobID]int // that found no attempt of it
-		dropped []string           // files to be removed
-		failing bool               // the last copy failed, which was told
+		names   map[weir.JobID]*keptNames
+		dropped []string // files to be removed
+		failing bool     // the last copy failed, which was told
 	}
 }
 
@@ -54,19 +56,27 @@ type keptCopy struct {
 	of   *kept
 	key  string
 	job  weir.JobID
-	id   weir.CheckpointID
+	id   weir.CheckpointID // 0: it belongs to the attempt
 	path string
 	size int64
 	sums []uint64 // of each chunk
+
+	named bool // a task's state has consisted of it
 
 	file io.WriteCloser // while it is written
 	buf  []byte         // the chunk that is being filled
 	err  error          // why it is none
 }
 
+// keptNames are the objects that the state of a job's tasks consists of.
+type keptNames struct {
+	attempt weir.AttemptID
+	tasks   map[weir.TaskID][]string
+}
+
 func newKept(store blob.Store, dir string, most int64, log *slog.Logger) *kept {
 	k := &kept{Store: store, dir: dir, most: most, log: log, create: createFile, dropC: make(chan struct{}, 1)}
-	k.mu.looks = map[weir.JobID]int{}
+	k.mu.looks, k.mu.names = map[weir.JobID]int{}, map[weir.JobID]*keptNames{}
 	return k
 }
 
@@ -239,21 +249,48 @@ func (k *kept) remove(c *keptCopy) {
 	}
 }
 
-// wanted keeps of a job the base and what a trigger names, and what is newer. A savepoint's
-// trigger tells no base: it is most likely the newest of those that have ended.
+// named is told which objects the state of a task consists of. What the tasks of an older
+// attempt have named does not count any more.
+func (k *kept) named(job weir.JobID, attempt weir.AttemptID, task weir.TaskID, objects []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := k.mu.names[job]
+	if n == nil || n.attempt != attempt {
+		n = &keptNames{attempt, map[weir.TaskID][]string{}}
+		k.mu.names[job] = n
+	}
+	n.tasks[task] = objects
+	for _, c := range k.mu.copies {
+		c.named = c.named || slices.Contains(objects, c.key)
+	}
+}
+
+// wanted keeps of a job what its tasks have named, what was stored for the base and for what a
+// trigger names, and what is newer. A savepoint's trigger tells no base: it is most likely
+// the newest of those that have ended.
 func (k *kept) wanted(t checkpoint.Trigger) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	names := map[string]bool{}
+	if n := k.mu.names[t.Job]; n != nil {
+		for _, objects := range n.tasks {
+			for _, key := range objects {
+				names[key] = true
+			}
+		}
+	}
 	base := t.Base
 	ended := func(c *keptCopy) bool {
-		return c.job == t.Job && c.id < t.Checkpoint && !slices.Contains(t.Pending, c.id)
+		return c.job == t.Job && (c.named || c.id > 0) && c.id < t.Checkpoint && !slices.Contains(t.Pending, c.id)
 	}
 	for _, c := range k.mu.copies {
 		if t.Base == 0 && ended(c) {
 			base = max(base, c.id)
 		}
 	}
-	k.dropLocked(func(c *keptCopy) bool { return ended(c) && c.id != base })
+	k.dropLocked(func(c *keptCopy) bool {
+		return ended(c) && !names[c.key] && (c.named || c.id != base)
+	})
 }
 
 // look drops the copies of jobs that have not run here for several looks.
@@ -267,6 +304,7 @@ func (k *kept) look(running []weir.JobID) {
 		}
 	}
 	k.mu.looks = looks
+	maps.DeleteFunc(k.mu.names, func(job weir.JobID, _ *keptNames) bool { return looks[job] >= keptLooks })
 	k.dropLocked(func(c *keptCopy) bool { return looks[c.job] >= keptLooks })
 }
 

@@ -266,7 +266,7 @@ func TestKeptWanted(t *testing.T) {
 			t.Errorf("%s: copies %v, want %v, files %v", what, got, keys, r.files(t))
 		}
 	}
-	for _, key := range []string{"job_a/1/manifest", "job_a/1-x/op-0/full-3", "job_a/1-x/op-0/agreed-files", "control/default/1-x"} {
+	for _, key := range []string{"job_a/1/manifest", "job_a/1-x/op-0/agreed-files", "control/default/1-x"} {
 		r.put(t, key, content(10))
 	}
 	expect("no state")
@@ -300,6 +300,46 @@ func TestKeptWanted(t *testing.T) {
 	expect("both are long gone")
 	if r.mu.bytes != 0 || r.log.Len() > 0 {
 		t.Errorf("%d bytes: %s", r.mu.bytes, r.log.String())
+	}
+}
+
+// Copies of what a job's state consists of stay, however old the checkpoint is that they were
+// stored for.
+func TestKeptNamed(t *testing.T) {
+	t.Parallel()
+	r, full := newKeptRig(t, 1<<20), "job_a/1-x/op-0/full-3"
+	one, two, three := stateKey("job_a", 1, 0), stateKey("job_a", 2, 0), stateKey("job_a", 3, 0)
+	first, second := weir.AttemptID{Number: 1, Tag: "x"}, weir.AttemptID{Number: 2, Tag: "y"}
+	task, other := weir.TaskID{Chain: 1}, weir.TaskID{Chain: 1, Subtask: 1}
+	expect := func(what string, keys ...string) {
+		t.Helper()
+		slices.Sort(keys)
+		if got := r.keys(); !slices.Equal(got, keys) {
+			t.Errorf("%s: copies %v, want %v", what, got, keys)
+		}
+	}
+	trigger := func(id, base weir.CheckpointID) {
+		r.wanted(checkpoint.Trigger{Job: "job_a", Checkpoint: id, Base: base, Pending: []weir.CheckpointID{id}})
+	}
+	for _, key := range []string{one, two, three, full} {
+		r.put(t, key, content(10))
+	}
+	r.named("job_a", first, task, []string{one, two})
+	r.named("job_a", first, other, nil)
+	trigger(4, 2)
+	expect("a delta over an older whole state, and a merged one in the making", one, two, full)
+	r.named("job_a", first, task, []string{full})
+	trigger(5, 2)
+	expect("the merged one in their place", full)
+	r.put(t, two, content(10))
+	r.named("job_a", second, other, []string{two})
+	trigger(6, 5)
+	expect("another attempt", two)
+	for range keptLooks {
+		r.look(nil)
+	}
+	if expect("no attempt"); len(r.mu.names) > 0 {
+		t.Error("names stay")
 	}
 }
 

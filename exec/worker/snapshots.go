@@ -58,7 +58,7 @@ func (s *snapshots) open(ctx context.Context, blobs blob.Store, from deploy.Snap
 		return x.stored, nil
 	}
 	store := state.New(state.Options{MaxParallelism: from.MaxParallelism})
-	if err := store.Restore(ctx, blobs, from.Handles); err != nil {
+	if _, err := store.Restore(ctx, blobs, from.Handles); err != nil {
 		return nil, err
 	}
 	if x.stored, err = op.OpenStored(from.Operator, from.Input, store); err != nil {

@@ -1,0 +1,235 @@
+package state
+
+import (
+	"bytes"
+	"slices"
+
+	"weir"
+	"weir/checkpoint"
+)
+
+// A Chain is what is known of the runs of one store, a pure machine: which of them a
+// checkpoint holds already, which are still to be stored, and which are to be merged.
+//
+//	base: the handles of the newest completed checkpoint      runs since, in memory
+//	[ whole ][ delta ][ delta ] … [ inline ]                  [ run 7 ][ run 8 ]
+//
+// A snapshot names the handles of the base, which a completed checkpoint holds, and what is
+// stored for it itself, and nothing else: objects of a checkpoint that is pending may go
+// with it.
+type Chain struct {
+	id     weir.CheckpointID   // of the base
+	base   []checkpoint.Handle // oldest first
+	runs   []chainRun          // newer than the base, oldest first
+	stored []chainStored       // newer than the base, oldest first
+	extra  int64               // bytes of merged objects that no snapshot has counted
+	wait   int                 // runs to come until a compaction is tried again
+	limits limits
+}
+
+type chainRun struct {
+	id     weir.CheckpointID // at whose barrier it ended
+	pieces []Piece
+}
+
+type chainStored struct {
+	id      weir.CheckpointID
+	handles []checkpoint.Handle
+}
+
+// NewChain returns the chain of a store that was restored from a checkpoint of its own job
+// as these handles; 0 and none: of one that begins empty, or is to be written anew.
+func NewChain(id weir.CheckpointID, base []checkpoint.Handle) *Chain {
+	return &Chain{id: id, base: base, limits: chainLimits}
+}
+
+// Add adds the run of the generation that ended at a barrier; barriers ascend.
+func (c *Chain) Add(id weir.CheckpointID, pieces []Piece) {
+	c.wait = max(c.wait-1, 0)
+	if len(pieces) > 0 {
+		c.runs = append(c.runs, chainRun{id, pieces})
+	}
+}
+
+// Stored records what the snapshot of a checkpoint consists of.
+func (c *Chain) Stored(id weir.CheckpointID, handles []checkpoint.Handle) {
+	if id > c.id {
+		at, _ := slices.BinarySearchFunc(c.stored, id, func(s chainStored, id weir.CheckpointID) int { return int(s.id - id) })
+		c.stored = slices.Insert(c.stored, at, chainStored{id, handles})
+	}
+}
+
+// Rebase makes a completed checkpoint the base, if it is newer and its snapshot was stored.
+func (c *Chain) Rebase(id weir.CheckpointID) {
+	for len(c.stored) > 0 && c.stored[0].id <= id {
+		if c.stored[0].id == id {
+			c.id, c.base = id, c.stored[0].handles
+			c.runs = slices.DeleteFunc(c.runs, func(r chainRun) bool { return r.id <= id })
+		}
+		c.stored = c.stored[1:]
+	}
+}
+
+// A Snapshot is what a store's snapshot consists of: Kept, and the run that merging Parts
+// gives, which is to be stored.
+type Snapshot struct {
+	Kept []checkpoint.Handle // of the base, to be named again
+	// Parts are the pieces to be merged and stored, oldest first, if there are several runs
+	// or some that the base holds. All are inline, unless the snapshot is to be whole.
+	Parts []checkpoint.Handle
+	// Pieces are to be stored as they are: there is one run.
+	Pieces []Piece
+	// Whole: there is nothing below what is stored.
+	Whole bool
+	// Runs: the parts are the runs since the base, and no more. What merging them gives is
+	// to be kept (Merged), with its deletions: another base may come to lie below it.
+	Runs bool
+
+	first, last weir.CheckpointID // of the runs
+}
+
+// mostInline is up to which size of an inline tail and new runs they are merged.
+const mostInline = 4 * InlineLimit
+
+// Snapshot says what the snapshot at the barrier of the newest run consists of. whole: it
+// is to name no object of another checkpoint (a savepoint's).
+func (c *Chain) Snapshot(whole bool) Snapshot {
+	s := Snapshot{Kept: slices.Clone(c.base)}
+	if n := len(c.runs); n > 0 {
+		s.first, s.last = c.runs[0].id, c.runs[n-1].id
+	}
+	size := 0
+	for _, r := range c.runs {
+		for _, p := range r.pieces {
+			size += len(p.Data)
+		}
+	}
+	last := len(s.Kept) - 1
+	tail := size > 0 && last >= 0 && s.Kept[last].Object == "" && int64(size)+s.Kept[last].Size <= mostInline
+	switch {
+	case whole:
+		s.Parts, s.Kept = s.Kept, nil
+	case tail:
+		s.Parts, s.Kept = s.Kept[last:], s.Kept[:last]
+	case len(c.runs) == 1:
+		s.Pieces, s.Whole = c.runs[0].pieces, len(s.Kept) == 0
+		return s
+	default:
+		s.Runs = true
+	}
+	s.Whole = len(s.Kept) == 0
+	for _, r := range c.runs {
+		for _, p := range r.pieces {
+			s.Parts = append(s.Parts, p.Handle("", true))
+		}
+	}
+	return s
+}
+
+// Merged records what merging the runs of a snapshot gave, so that the next one need not
+// do it again.
+func (c *Chain) Merged(s Snapshot, pieces []Piece) {
+	n := slices.IndexFunc(c.runs, func(r chainRun) bool { return r.id == s.last }) + 1
+	if n > 0 && c.runs[0].id == s.first {
+		c.runs = slices.Insert(c.runs[n:], 0, chainRun{s.last, pieces})
+	}
+}
+
+// limits are those of a chain.
+type limits struct {
+	most   int   // deltas, from which on some are merged
+	merged int   // deltas that are merged at once, at least
+	bytes  int64 // of deltas, up to which a new whole run is not worth it
+}
+
+var chainLimits = limits{most: 50, merged: 16, bytes: 32 << 10}
+
+// Compaction says which handles of the base are to be merged, a range of them: all,
+// once the deltas are as large as what they are laid over; the newest ones of about the
+// same size, once there are many. So a byte that was stored once is stored again once, as a
+// part of the whole, and once or twice as a part of merged deltas. Empty: none.
+func (c *Chain) Compaction() (handles []checkpoint.Handle, whole bool) {
+	if c.wait > 0 {
+		return nil, false
+	}
+	var below, deltas int64
+	n := 0
+	for _, h := range c.base {
+		if h.Delta {
+			deltas += h.Size
+			n++
+		} else {
+			below += h.Size
+		}
+	}
+	if n > 0 && deltas >= max(below, c.limits.bytes) {
+		return slices.Clone(c.base), true
+	}
+	if n < c.limits.most {
+		return nil, false
+	}
+	from, sum := len(c.base), int64(0)
+	for from > 0 && c.base[from-1].Delta {
+		if size := c.base[from-1].Size; size > sum && len(c.base)-from >= c.limits.merged {
+			break
+		}
+		from--
+		sum += c.base[from].Size
+	}
+	if len(c.base)-from < 2 {
+		return slices.Clone(c.base), true // deltas of several subtasks lie between others
+	}
+	return slices.Clone(c.base[from:]), from == 0
+}
+
+// Compacted puts what was made of handles in their place, in the base and in what
+// snapshots consist of that lie over it.
+func (c *Chain) Compacted(handles, merged []checkpoint.Handle) {
+	for _, h := range merged {
+		c.extra += h.Size
+	}
+	c.base = replaced(c.base, handles, merged)
+	for i := range c.stored {
+		c.stored[i].handles = replaced(c.stored[i].handles, handles, merged)
+	}
+}
+
+// Objects appends the objects that the base and the snapshots over it name.
+func (c *Chain) Objects(to []string) []string {
+	add := func(handles []checkpoint.Handle) {
+		for _, h := range handles {
+			if h.Object != "" && !slices.Contains(to, h.Object) {
+				to = append(to, h.Object)
+			}
+		}
+	}
+	add(c.base)
+	for _, s := range c.stored {
+		add(s.handles)
+	}
+	return to
+}
+
+// Postpone records that a compaction failed.
+func (c *Chain) Postpone() { c.wait = 10 }
+
+// Extra returns the bytes of merged objects since the last call.
+func (c *Chain) Extra() int64 {
+	n := c.extra
+	c.extra = 0
+	return n
+}
+
+// replaced puts merged in the place of handles, if list has them in a row.
+func replaced(list, handles, merged []checkpoint.Handle) []checkpoint.Handle {
+	for i := range list {
+		if len(list)-i >= len(handles) && slices.EqualFunc(list[i:i+len(handles)], handles, sameHandle) {
+			return slices.Concat(list[:i], merged, list[i+len(handles):])
+		}
+	}
+	return list
+}
+
+func sameHandle(a, b checkpoint.Handle) bool {
+	return a.Object == b.Object && a.Size == b.Size && a.Checksum == b.Checksum && a.KeyGroups == b.KeyGroups && bytes.Equal(a.Inline, b.Inline)
+}

@@ -1,0 +1,249 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+
+	"weir"
+	"weir/checkpoint"
+	"weir/checkpoint/blob"
+)
+
+// mergeBuffer is what of each piece is read at a time.
+const mergeBuffer = 1 << 16
+
+// A Merge makes one run of several.
+type Merge struct {
+	MaxParallelism int
+	// Handles name the pieces, in their order: where two have an entry of the same key,
+	// the later one counts. Each is trimmed to its key groups.
+	Handles []checkpoint.Handle
+	// Whole: nothing lies below the handles, so that deletions need not be kept.
+	Whole bool
+}
+
+// Run reads all pieces at once and hands on those of the run that they make together.
+// It holds about half a megabyte for each piece, and one of what it makes. Everything
+// that is read is checked; a missing object is weir.ErrNotFound, a damaged one
+// weir.ErrInvalid, by name.
+func (m Merge) Run(ctx context.Context, blobs blob.Store, emit func(Piece) error) error {
+	return m.run(ctx, blobs, pieceSize, emit)
+}
+
+func (m Merge) run(ctx context.Context, blobs blob.Store, size int, emit func(Piece) error) (err error) {
+	in := &merging{maxParallelism: m.MaxParallelism}
+	defer func() { err = errors.Join(err, in.shut()) }()
+	for age, h := range m.Handles {
+		from, err := openSource(ctx, blobs, h, m.MaxParallelism, mergeBuffer)
+		if err != nil {
+			return fmt.Errorf("merge state: %s: %w", nameOf(h), err)
+		}
+		s := &mergeSource{source: from, age: age}
+		in.all = append(in.all, s)
+		if s.version != formatVersion {
+			return fmt.Errorf("merge state: %s: %w: it is of version %d", nameOf(h), weir.ErrInvalid, s.version)
+		}
+		if err := s.load(); err != nil {
+			return err
+		}
+	}
+	w := newRunWriter(m.MaxParallelism, size, emit)
+	for {
+		name, l, ok, err := in.turn()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return w.end()
+		}
+		if err := in.table(ctx, w, w.begin(name, l), m.Whole); err != nil {
+			return err
+		}
+	}
+}
+
+// A mergeSource is a piece on its way through a merge: a place in its block at hand.
+type mergeSource struct {
+	*source
+	age   int
+	table string // of the block at hand; done: there is none
+	done  bool
+	rows  *columns
+	at    cursor
+	to    int // where what is taken of the block ends
+	last  uint64
+}
+
+// load gets the next block that holds something of the key groups.
+func (s *mergeSource) load() error {
+	for {
+		payload, err := s.next()
+		if err == nil && payload == nil {
+			s.done = true
+			return nil
+		}
+		if err == nil {
+			err = s.decode(payload)
+		}
+		if err != nil {
+			return fmt.Errorf("merge state: %s: %w", nameOf(s.handle), err)
+		}
+		if s.at.i < s.to {
+			return nil
+		}
+	}
+}
+
+func (s *mergeSource) decode(payload []byte) error {
+	if s.rows == nil || s.rows.layout != s.layout {
+		s.rows = newColumns(s.layout)
+	}
+	if err := s.rows.read(payload); err != nil {
+		return err
+	}
+	hashes := s.rows.hashes
+	if s.table != s.name {
+		s.last = 0
+	}
+	for _, h := range hashes {
+		if h < s.last {
+			return damaged("table %q does not ascend", s.name)
+		}
+		s.last = h
+	}
+	s.table, s.at = s.name, cursor{columns: s.rows}
+	take, groups := s.handle.KeyGroups, s.maxParallelism
+	from := sort.Search(len(hashes), func(i int) bool { return weir.KeyGroupOf(hashes[i], groups) >= take.Start })
+	s.to = sort.Search(len(hashes), func(i int) bool { return weir.KeyGroupOf(hashes[i], groups) >= take.End })
+	for s.at.i < from {
+		s.at.next()
+	}
+	return nil
+}
+
+// advance goes to the next entry, of this block or the next one.
+func (s *mergeSource) advance() error {
+	if s.at.next(); s.at.i < s.to {
+		return nil
+	}
+	return s.load()
+}
+
+// merging is the pieces of a merge. Those that are at the table in hand are a heap by
+// (hash, key, the latest first).
+type merging struct {
+	maxParallelism int
+	all            []*mergeSource
+	heap           []*mergeSource
+}
+
+// turn chooses the next table.
+func (m *merging) turn() (name string, l Layout, ok bool, err error) {
+	m.heap = m.heap[:0]
+	for _, s := range m.all {
+		if s.done || ok && compareNames(s.table, name) > 0 {
+			continue
+		}
+		if !ok || s.table != name {
+			name, l, ok = s.table, s.rows.layout, true
+			m.heap = m.heap[:0]
+		}
+		if s.rows.layout != l {
+			return "", l, false, fmt.Errorf("merge state: %s: %w: table %q has layout %v there and %v in an older piece", nameOf(s.handle), weir.ErrInvalid, name, s.rows.layout, l)
+		}
+		m.heap = append(m.heap, s)
+	}
+	heap.Init(m)
+	return name, l, ok, nil
+}
+
+// table merges one table.
+func (m *merging) table(ctx context.Context, w *runWriter, to *columns, whole bool) error {
+	name := m.name()
+	var last lastKey
+	for len(m.heap) > 0 {
+		top := m.heap[0]
+		if !last.is(&top.at) {
+			last.set(&top.at)
+			if !whole || !top.at.isGone(top.at.i) {
+				to.addFrom(&top.at)
+			}
+			if to.full() {
+				if err := errors.Join(ctx.Err(), w.flush()); err != nil {
+					return err
+				}
+			}
+		}
+		if err := top.advance(); err != nil {
+			return err
+		}
+		if top.done || top.table != name {
+			heap.Pop(m)
+		} else {
+			heap.Fix(m, 0)
+		}
+	}
+	return w.flush()
+}
+
+func (m *merging) name() string { return m.heap[0].table }
+
+// A lastKey is the key that was merged last.
+type lastKey struct {
+	any  bool
+	hash uint64
+	null bool
+	key  []byte
+}
+
+func (l *lastKey) is(c *cursor) bool {
+	if !l.any || l.hash != c.hashes[c.i] {
+		return false
+	}
+	if c.layout.Key == IntKey {
+		return l.null == (c.null == c.i+1)
+	}
+	return bytes.Equal(l.key, c.keyBytes())
+}
+
+func (l *lastKey) set(c *cursor) {
+	l.any, l.hash, l.null = true, c.hashes[c.i], c.null == c.i+1
+	if c.layout.Key != IntKey {
+		l.key = append(l.key[:0], c.keyBytes()...)
+	}
+}
+
+func (m *merging) shut() error {
+	var errs []error
+	for _, s := range m.all {
+		errs = append(errs, s.shut())
+	}
+	return errors.Join(errs...)
+}
+
+// Len implements heap.Interface.
+func (m *merging) Len() int { return len(m.heap) }
+
+// Less implements heap.Interface.
+func (m *merging) Less(i, j int) bool {
+	a, b := m.heap[i], m.heap[j]
+	return cmp.Or(a.at.compare(&b.at), b.age-a.age) < 0
+}
+
+// Swap implements heap.Interface.
+func (m *merging) Swap(i, j int) { m.heap[i], m.heap[j] = m.heap[j], m.heap[i] }
+
+// Push implements heap.Interface. Nothing is pushed.
+func (m *merging) Push(any) {}
+
+// Pop implements heap.Interface.
+func (m *merging) Pop() any {
+	n := len(m.heap) - 1
+	m.heap = m.heap[:n]
+	return nil
+}

@@ -1,0 +1,177 @@
+package state
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"weir"
+	"weir/checkpoint"
+)
+
+// A run is entries of a store, ascending by (table, hash, key), in pieces. A piece is a
+// file, little-endian where nothing else is said:
+//
+//	"WRST", version (1 byte: 2), then blocks
+//	block    kind (1 byte), length of the payload (4), xxh3 of kind and payload (8), payload
+//	table    (kind 1) key groups in all (4), kind of keys (1), words (4), blob (1: 0 or 1), name
+//	entries  (kind 2) of the last table: columns
+//	end      (kind 3) number of entries in all (8), key groups: first, last + 1 (4 each)
+//
+// Tables ascend by name. A piece ends between two entries of any table.
+const (
+	magic           = "WRST"
+	formatVersion   = 2
+	blockHeader     = 1 + 4 + 8
+	blockTable      = 1
+	blockEntries    = 2
+	blockEnd        = 3
+	maxBlockEntries = 1 << 13
+	blockSize       = 1 << 18 // aimed at by a block of entries
+)
+
+// Limits of a snapshot's pieces, in bytes.
+const (
+	InlineLimit = 8 << 10  // up to this size a piece travels inside the handle
+	pieceSize   = 16 << 20 // aimed at by an object
+)
+
+// A Piece is a part of a run, ready to be stored.
+type Piece struct {
+	Data      []byte
+	Checksum  uint64             // xxh3 of Data
+	KeyGroups weir.KeyGroupRange // of its entries
+}
+
+// Handle describes the piece once it is stored as an object; without a name it lies in
+// the handle.
+func (p Piece) Handle(object string, delta bool) checkpoint.Handle {
+	h := checkpoint.Handle{Object: object, Size: int64(len(p.Data)), Checksum: p.Checksum, KeyGroups: p.KeyGroups, Delta: delta}
+	if object == "" {
+		h.Inline = p.Data
+	}
+	return h
+}
+
+// A runWriter makes the pieces of a run and hands each on when it is full.
+type runWriter struct {
+	maxParallelism int
+	emit           func(Piece) error
+	pieceSize      int
+
+	piece   []byte
+	table   string
+	begun   bool // the piece has the table's header
+	entries uint64
+	groups  weir.KeyGroupRange
+	of      *columns // of the table; to be filled by the caller
+}
+
+func newRunWriter(maxParallelism, size int, emit func(Piece) error) *runWriter {
+	return &runWriter{maxParallelism: maxParallelism, emit: emit, pieceSize: size}
+}
+
+// begin turns to the next table and returns what its entries are to be added to.
+func (w *runWriter) begin(name string, l Layout) *columns {
+	if w.of == nil || w.of.layout != l {
+		w.of = newColumns(l)
+	}
+	w.of.reset()
+	w.table, w.begun = name, false
+	return w.of
+}
+
+// flush writes the entries that were added as a block.
+func (w *runWriter) flush() error {
+	n := w.of.len()
+	if n == 0 {
+		return nil
+	}
+	if len(w.piece) == 0 {
+		w.piece = append(append(w.piece, magic...), formatVersion)
+		w.groups = weir.KeyGroupRange{Start: w.maxParallelism}
+	}
+	if !w.begun {
+		w.header()
+		w.begun = true
+	}
+	at := w.block(blockEntries)
+	w.piece = w.of.append(w.piece)
+	sealBlock(w.piece[at:])
+	w.entries += uint64(n)
+	w.groups.Start = min(w.groups.Start, weir.KeyGroupOf(w.of.hashes[0], w.maxParallelism))
+	w.groups.End = max(w.groups.End, weir.KeyGroupOf(w.of.hashes[n-1], w.maxParallelism)+1)
+	w.of.reset()
+	if len(w.piece) >= w.pieceSize {
+		return w.end()
+	}
+	return nil
+}
+
+// header begins the table in the piece.
+func (w *runWriter) header() {
+	at := w.block(blockTable)
+	b := binary.LittleEndian.AppendUint32(w.piece, uint32(w.maxParallelism))
+	b = append(b, byte(w.of.layout.Key))
+	b = binary.LittleEndian.AppendUint32(b, uint32(w.of.layout.Words))
+	b = append(b, byte(truth(w.of.layout.Blob)))
+	w.piece = append(b, w.table...)
+	sealBlock(w.piece[at:])
+}
+
+// block appends the header of a block, still without length and checksum, and returns
+// where it begins.
+func (w *runWriter) block(kind byte) int {
+	at := len(w.piece)
+	w.piece = append(w.piece, kind)
+	w.piece = append(w.piece, make([]byte, blockHeader-1)...)
+	return at
+}
+
+// end hands on the piece, if there is one.
+func (w *runWriter) end() error {
+	if len(w.piece) == 0 {
+		return nil
+	}
+	at := w.block(blockEnd)
+	w.piece = binary.LittleEndian.AppendUint64(w.piece, w.entries)
+	w.piece = binary.LittleEndian.AppendUint32(w.piece, uint32(w.groups.Start))
+	w.piece = binary.LittleEndian.AppendUint32(w.piece, uint32(w.groups.End))
+	sealBlock(w.piece[at:])
+	p := Piece{Data: slices.Clip(w.piece), Checksum: xxh3.Hash(w.piece), KeyGroups: w.groups}
+	w.piece, w.begun, w.entries = nil, false, 0
+	return w.emit(p)
+}
+
+// sealBlock sets length and checksum of a whole block.
+func sealBlock(block []byte) {
+	binary.LittleEndian.PutUint32(block[1:], uint32(len(block)-blockHeader))
+	binary.LittleEndian.PutUint64(block[5:], blockSum(block[0], block[blockHeader:]))
+}
+
+// blockSum is the checksum of a block: kind and payload.
+func blockSum(kind byte, payload []byte) uint64 { return xxh3.HashSeed(payload, uint64(kind)) }
+
+// Run writes what the cut shows as a run, and releases the cut. A cut that shows nothing has no
+// pieces.
+func (c *Cut) Run() []Piece { return c.run(pieceSize) }
+
+func (c *Cut) run(size int) (pieces []Piece) {
+	w := newRunWriter(c.maxParallelism, size, func(p Piece) error {
+		pieces = append(pieces, p)
+		return nil
+	})
+	slices.SortFunc(c.tables, func(a, b cutTable) int { return compareNames(a.name, b.name) })
+	for i := range c.tables {
+		t := &c.tables[i]
+		to := w.begin(t.name, t.layout)
+		for left := t.gather(); len(left) > 0; {
+			left = t.fill(to, left)
+			_ = w.flush() // emit does not fail
+		}
+	}
+	_ = w.end()
+	c.Release()
+	return pieces
+}

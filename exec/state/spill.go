@@ -1,0 +1,225 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// cold is what a table has on disk.
+type cold struct {
+	disk   *Disk
+	prefix []byte            // of its keys
+	n      int               // entries that are on disk only
+	graves map[string]uint64 // keys that were deleted of which disk has a version, and their hashes
+	key    []byte            // scratch
+}
+
+// isCold reports whether a key that is not in memory may be on disk.
+func (t *Table) isCold() bool { return t.cold != nil && t.cold.n > 0 }
+
+// bury remembers that what disk has of a key is no more.
+func (c *cold) bury(hash uint64, key []byte) { c.graves[string(key)] = hash }
+
+// at is the disk's key of an entry: the table's prefix, its rank, big-endian, and its key.
+// The value is the high half of its hash (4 bytes), its words (8 each), and its blob.
+func (c *cold) at(dst []byte, hash uint64, key []byte) []byte {
+	dst = append(dst, c.prefix...)
+	dst = binary.BigEndian.AppendUint32(dst, Rank(hash))
+	return append(dst, key...)
+}
+
+// recall brings an entry from disk into memory; ok is false where it is not there. It
+// counts as changed, so that what is brought is what the next run shows. What cannot be read
+// is a panic: the task fails, and begins again from its checkpoint.
+func (t *Table) recall(hash uint64, key []byte) (slot int, ok bool) {
+	c := t.cold
+	if _, gone := c.graves[string(key)]; gone {
+		return 0, false
+	}
+	c.key = c.at(c.key[:0], hash, key)
+	ok, err := c.disk.get(c.key, func(value []byte) { slot = t.revive(hash, key, value) })
+	if err != nil {
+		panic(err)
+	}
+	if ok {
+		c.n--
+	}
+	return slot, ok
+}
+
+// revive puts an entry as disk has it into memory.
+func (t *Table) revive(hash uint64, key, value []byte) int {
+	var slot int
+	if t.layout.Key == IntKey {
+		if x, null := t.number(key); null {
+			slot = t.insertNull()
+		} else {
+			slot = t.insertInt(hash, x)
+		}
+	} else {
+		slot = t.insertKey(hash, key)
+	}
+	c, i := t.chunks[slot>>chunkBits], slot&chunkMask
+	c.born.remove(i)
+	c.disk.add(i)
+	words := c.at(t.rec, i)[t.rec.words:]
+	value = value[hashHigh:]
+	for w := range words {
+		words[w] = binary.LittleEndian.Uint64(value[8*w:])
+	}
+	if t.layout.Blob {
+		t.SetBlob(slot, value[8*len(words):])
+	}
+	return slot
+}
+
+const hashHigh = 4 // bytes of a value before its words
+
+// value is what disk gets of an entry.
+func (t *Table) value(dst []byte, c *chunk, i int) []byte {
+	r := c.at(t.rec, i)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(c.hash(t.rec, i)>>32))
+	for _, w := range r[t.rec.words:] {
+		dst = binary.LittleEndian.AppendUint64(dst, w)
+	}
+	if t.layout.Blob {
+		dst = append(dst, c.text(r[t.rec.blob])...)
+	}
+	return dst
+}
+
+// spillable gives the entries of a chunk that may be spilled: those that no run has
+// still to show. While the store is restored, all.
+func (t *Table) spillable(c *chunk) (set slotSet) {
+	if t.store.isRead(c.generation) {
+		return set
+	}
+	set = c.live
+	if c.generation == t.store.generation && c.generation > 0 {
+		for w := range set {
+			set[w] &^= c.dirty[w]
+		}
+	}
+	return set
+}
+
+// spill puts about n entries on disk, those that were written to longest ago, and returns
+// how many.
+func (t *Table) spill(n int) (int, error) {
+	if t.pinned || len(t.chunks) == 0 {
+		return 0, nil
+	}
+	var slots []int
+	taken := map[int]slotSet{}
+	for range 2 * len(t.chunks) { // twice round: in the first, all may have been used
+		if len(slots) >= n {
+			break
+		}
+		if t.hand++; t.hand >= len(t.chunks) {
+			t.hand = 0
+		}
+		c := t.chunks[t.hand]
+		set := t.spillable(c)
+		if set == (slotSet{}) {
+			continue
+		}
+		before := taken[t.hand]
+		for w := range set {
+			set[w] &^= c.used[w] | before[w]
+			before[w] |= set[w]
+		}
+		c.used, taken[t.hand] = slotSet{}, before
+		set.each(func(i int) bool {
+			slots = append(slots, t.hand<<chunkBits|i)
+			return true
+		})
+	}
+	return len(slots), t.evict(slots)
+}
+
+// shrink spills the entries of the last chunks, as far as they may be, and drops the
+// chunks, n at most; it returns how many it dropped.
+func (t *Table) shrink(n int) (int, error) {
+	var slots []int
+	from := len(t.chunks)
+	for ; from > 0 && len(t.chunks)-from < n && !t.pinned; from-- {
+		c := t.chunks[from-1]
+		set := t.spillable(c)
+		if set != c.live || c.generation == t.store.generation && c.generation > 0 {
+			break
+		}
+		set.each(func(i int) bool {
+			slots = append(slots, (from-1)<<chunkBits|i)
+			return true
+		})
+	}
+	if err := t.evict(slots); err != nil {
+		return 0, err
+	}
+	dropped := len(t.chunks) - from
+	for _, c := range t.chunks[from:] {
+		t.size -= c.size()
+	}
+	clear(t.chunks[from:])
+	t.chunks = t.chunks[:from]
+	t.used = min(t.used, from<<chunkBits)
+	t.free = slices.DeleteFunc(t.free, func(slot int) bool { return slot >= t.used })
+	return dropped, nil
+}
+
+// evict puts entries on disk, with what is buried, and then takes them out of memory.
+func (t *Table) evict(slots []int) error {
+	if len(slots) == 0 {
+		return nil
+	}
+	if t.cold == nil {
+		t.cold = &cold{disk: t.store.disk, prefix: t.store.tablePrefix(t), graves: map[string]uint64{}}
+	}
+	cold := t.cold
+	list, arena := make([]spilled, 0, len(slots)+len(cold.graves)), make([]byte, 0, 32*len(slots))
+	add := func(hash uint64, key []byte, value func([]byte) []byte) {
+		from := len(arena)
+		arena = cold.at(arena, hash, key)
+		to := len(arena)
+		s := spilled{gone: value == nil}
+		if value != nil {
+			arena = value(arena)
+		}
+		s.key, s.value = arena[from:to:to], arena[to:len(arena):len(arena)]
+		list = append(list, s)
+	}
+	for _, slot := range slots {
+		c, i := t.chunks[slot>>chunkBits], slot&chunkMask
+		key := c.key(t.rec, i, t.text)
+		delete(cold.graves, string(key))
+		add(c.hash(t.rec, i), key, func(dst []byte) []byte { return t.value(dst, c, i) })
+	}
+	for key, hash := range cold.graves {
+		add(hash, []byte(key), nil)
+	}
+	slices.SortFunc(list, func(a, b spilled) int { return bytes.Compare(a.key, b.key) })
+	if err := cold.disk.put(list); err != nil {
+		return err
+	}
+	clear(cold.graves)
+	for _, slot := range slots {
+		t.remove(slot, t.chunks[slot>>chunkBits])
+	}
+	cold.n += len(slots)
+	return nil
+}
+
+// tablePrefix is the prefix of a table's keys on disk.
+func (s *Store) tablePrefix(t *Table) []byte {
+	if s.space == nil {
+		s.space = s.disk.space()
+	}
+	i := slices.Index(s.tables, t)
+	if i < 0 || i > math.MaxUint16 {
+		panic(fmt.Sprintf("state: table %s is none of its store's", t.name))
+	}
+	return binary.BigEndian.AppendUint16(slices.Clone(s.space), uint16(i))
+}
