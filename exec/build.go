@@ -32,6 +32,10 @@ type Openers struct {
 type Options struct {
 	// Now is the clock (default time.Now).
 	Now func() time.Time
+	// Disk takes the state that does not fit into the tasks' share of Budget; nil: all
+	// of it stays in memory.
+	Disk   *state.Disk
+	Budget *state.Budget
 }
 
 func (o Options) withDefaults() Options {
@@ -234,6 +238,8 @@ func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, 
 	s.State = state.New(state.Options{
 		MaxParallelism: s.MaxParallelism,
 		KeyGroups:      weir.KeyGroupsOf(s.Subtask, s.Parallelism, s.MaxParallelism),
+		Disk:           c.Options.Disk,
+		Budget:         c.Options.Budget,
 	})
 	base, err := s.State.Restore(ctx, c.Blobs, restored.Keyed)
 	if err != nil {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -17,14 +19,20 @@ import (
 )
 
 // A Disk is where the stores of a worker spill what does not fit in memory: a Pebble
-// database that all of them share, and scratch: it is empty when it is opened, and nothing in it is
-// ever restored from. So it has no log, and what a crash leaves of it does not matter.
+// database that all of them share, and scratch: nothing in it is ever restored from. So it
+// has no log, and what a crash leaves of it does not matter. It is opened when something is
+// spilled for the first time: who spills nothing has a name for a folder, and no more. It
+// may be used from any goroutine.
 type Disk struct {
-	db    *pebble.DB
-	cache *pebble.Cache
-	fs    vfs.FS
 	dir   string
+	fs    vfs.FS
 	opts  *pebble.Options
+	cache int64
+	db    atomic.Pointer[pebble.DB] // nil: nothing has been spilled
+	opens struct {
+		sync.Mutex // held while the database is opened, or closed
+		closed     bool
+	}
 
 	brokenC chan struct{} // closed once it has failed for good
 	mu      struct {
@@ -50,27 +58,21 @@ const (
 	bloomBits    = 10       // per key, of a filter
 )
 
-// OpenDisk opens a disk in a folder, whose content it deletes.
-func OpenDisk(dir string, o DiskOptions) (*Disk, error) {
-	d := &Disk{fs: o.FS, dir: dir, brokenC: make(chan struct{})}
-	if d.fs == nil {
-		d.fs = vfs.Default
-	}
-	if o.Cache == 0 {
-		o.Cache = diskCache
+// NewDisk returns a disk in a folder, which is its own: what an earlier process left there
+// is deleted.
+func NewDisk(dir string, o DiskOptions) (*Disk, error) {
+	if o.FS == nil {
+		o.FS = vfs.Default
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	d := &Disk{dir: dir, fs: o.FS, cache: cmp.Or(o.Cache, diskCache), brokenC: make(chan struct{})}
 	if err := d.fs.RemoveAll(dir); err != nil {
-		return nil, fmt.Errorf("open the folder for spilled state: %w", err)
+		return nil, fmt.Errorf("clear the folder for spilled state: %w", err)
 	}
-	if err := d.fs.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("open the folder for spilled state: %w", err)
-	}
-	d.cache = pebble.NewCache(o.Cache)
 	d.opts = &pebble.Options{
-		FS: d.fs, Cache: d.cache, FormatMajorVersion: pebble.FormatTableFormatV6, DisableWAL: true,
+		FS: d.fs, FormatMajorVersion: pebble.FormatTableFormatV6, DisableWAL: true,
 		MemTableSize: diskMemTable, MaxOpenFiles: diskFiles, Logger: &diskLogger{d, o.Log},
 		L0CompactionThreshold: 4, L0StopWritesThreshold: 1000,
 		CompactionConcurrencyRange: func() (int, int) { return 1, 1 },
@@ -79,23 +81,46 @@ func OpenDisk(dir string, o DiskOptions) (*Disk, error) {
 		d.opts.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
 	}
 	d.opts.EnsureDefaults()
-	err := d.do(func() (err error) {
-		d.db, err = pebble.Open(dir, d.opts)
-		return err
-	})
-	if err != nil {
-		d.cache.Unref()
+	return d, nil
+}
+
+// Dir is the folder.
+func (d *Disk) Dir() string { return d.dir }
+
+// database returns the database, which it opens unless it is open.
+func (d *Disk) database() (*pebble.DB, error) {
+	d.opens.Lock()
+	defer d.opens.Unlock()
+	if db := d.db.Load(); db != nil {
+		return db, nil
+	}
+	if d.opens.closed {
+		return nil, fmt.Errorf("the folder %s for spilled state is closed", d.dir)
+	}
+	d.opts.Cache = pebble.NewCache(d.cache)
+	defer d.opts.Cache.Unref() // the database holds it
+	if err := d.fs.MkdirAll(d.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the folder for spilled state: %w", err)
 	}
-	return d, nil
+	db, err := pebble.Open(d.dir, d.opts)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder %s for spilled state: %w", d.dir, err)
+	}
+	d.db.Store(db)
+	return db, nil
 }
 
 // Close closes the disk and deletes its folder. No store uses it any more.
 func (d *Disk) Close() error {
-	err := d.do(d.db.Close)
-	if err == nil {
-		d.cache.Unref()
-	}
+	err := d.do(func() error {
+		d.opens.Lock()
+		defer d.opens.Unlock()
+		d.opens.closed = true
+		if db := d.db.Swap(nil); db != nil {
+			return db.Close()
+		}
+		return nil
+	})
 	return errors.Join(err, d.fs.RemoveAll(d.dir))
 }
 
@@ -154,7 +179,7 @@ func (d *Disk) get(key []byte, use func(value []byte)) (ok bool, err error) {
 		return false, d.mu.broken
 	default:
 	}
-	value, closer, err := d.db.Get(key)
+	value, closer, err := d.db.Load().Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return false, nil
 	}
@@ -167,7 +192,7 @@ func (d *Disk) get(key []byte, use func(value []byte)) (ok bool, err error) {
 
 // each calls f with every key from from to to and its value, in order, until f returns false.
 func (d *Disk) each(from, to []byte, f func(key, value []byte) bool) error {
-	i, err := d.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	i, err := d.db.Load().NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return fmt.Errorf("read spilled state: %w", err)
 	}
@@ -196,6 +221,10 @@ func (d *Disk) put(list []spilled) error {
 }
 
 func (d *Disk) ingest(list []spilled) (err error) {
+	db, err := d.database()
+	if err != nil {
+		return err
+	}
 	d.mu.Lock()
 	d.mu.files++
 	path := d.fs.PathJoin(d.dir, fmt.Sprintf("spill-%d", d.mu.files))
@@ -209,7 +238,7 @@ func (d *Disk) ingest(list []spilled) (err error) {
 			err = errors.Join(err, ignoreMissing(d.fs.Remove(path)))
 		}
 	}()
-	w := sstable.NewWriter(objstorageprovider.NewFileWritable(file), d.opts.MakeWriterOptions(0, d.db.TableFormat()))
+	w := sstable.NewWriter(objstorageprovider.NewFileWritable(file), d.opts.MakeWriterOptions(0, db.TableFormat()))
 	for _, s := range list {
 		if s.gone {
 			err = w.Delete(s.key)
@@ -223,13 +252,17 @@ func (d *Disk) ingest(list []spilled) (err error) {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	return d.db.Ingest(context.Background(), []string{path})
+	return db.Ingest(context.Background(), []string{path})
 }
 
 // drop deletes all keys of a prefix.
 func (d *Disk) drop(prefix []byte) error {
+	db := d.db.Load()
+	if db == nil {
+		return nil // nothing was spilled
+	}
 	return d.do(func() error {
-		return d.db.Excise(context.Background(), pebble.KeyRange{Start: prefix, End: after(prefix)})
+		return db.Excise(context.Background(), pebble.KeyRange{Start: prefix, End: after(prefix)})
 	})
 }
 

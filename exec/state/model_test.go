@@ -270,7 +270,7 @@ func restored(t *rapid.T, blobs blob.Store, handles []checkpoint.Handle, groups 
 }
 
 func memoryDisk(t testing.TB) *Disk {
-	d, err := OpenDisk("spill", DiskOptions{FS: vfs.NewMem()})
+	d, err := NewDisk("spill", DiskOptions{FS: vfs.NewMem()})
 	if err != nil {
 		t.Fatal(err)
 	}
