@@ -249,7 +249,7 @@ func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, 
 		s.State.Touch() // the first snapshot copies what is another job's
 		base = nil
 	}
-	return s, state.NewChain(0, base), nil
+	return s, state.NewChain(0, base, state.Limits{}), nil
 }
 
 // foreign reports whether a handle names an object of another job, which may delete it.

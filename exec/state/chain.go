@@ -24,7 +24,7 @@ type Chain struct {
 	stored []chainStored       // newer than the base, oldest first
 	extra  int64               // bytes of merged objects that no snapshot has counted
 	wait   int                 // runs to come until a compaction is tried again
-	limits limits
+	limits Limits
 }
 
 type chainRun struct {
@@ -39,8 +39,8 @@ type chainStored struct {
 
 // NewChain returns the chain of a store that was restored from a checkpoint of its own job
 // as these handles; 0 and none: of one that begins empty, or is to be written anew.
-func NewChain(id weir.CheckpointID, base []checkpoint.Handle) *Chain {
-	return &Chain{id: id, base: base, limits: chainLimits}
+func NewChain(id weir.CheckpointID, base []checkpoint.Handle, limits Limits) *Chain {
+	return &Chain{id: id, base: base, limits: limits.withDefaults()}
 }
 
 // Add adds the run of the generation that ended at a barrier; barriers ascend.
@@ -135,14 +135,25 @@ func (c *Chain) Merged(s Snapshot, pieces []Piece) {
 	}
 }
 
-// limits are those of a chain.
-type limits struct {
-	most   int   // deltas, from which on some are merged
-	merged int   // deltas that are merged at once, at least
-	bytes  int64 // of deltas, up to which a new whole run is not worth it
+// Limits say when a chain is merged; the zero value works.
+type Limits struct {
+	Deltas int   // from which on some are merged; 0: 50
+	Merged int   // deltas that are merged at once, at least; 0: 16
+	Bytes  int64 // of deltas, up to which a new whole run is not worth it; 0: 32 KiB
 }
 
-var chainLimits = limits{most: 50, merged: 16, bytes: 32 << 10}
+func (l Limits) withDefaults() Limits {
+	if l.Deltas == 0 {
+		l.Deltas = 50
+	}
+	if l.Merged == 0 {
+		l.Merged = 16
+	}
+	if l.Bytes == 0 {
+		l.Bytes = 32 << 10
+	}
+	return l
+}
 
 // Compaction says which handles of the base are to be merged, a range of them: all,
 // once the deltas are as large as what they are laid over; the newest ones of about the
@@ -162,15 +173,15 @@ func (c *Chain) Compaction() (handles []checkpoint.Handle, whole bool) {
 			below += h.Size
 		}
 	}
-	if n > 0 && deltas >= max(below, c.limits.bytes) {
+	if n > 0 && deltas >= max(below, c.limits.Bytes) {
 		return slices.Clone(c.base), true
 	}
-	if n < c.limits.most {
+	if n < c.limits.Deltas {
 		return nil, false
 	}
 	from, sum := len(c.base), int64(0)
 	for from > 0 && c.base[from-1].Delta {
-		if size := c.base[from-1].Size; size > sum && len(c.base)-from >= c.limits.merged {
+		if size := c.base[from-1].Size; size > sum && len(c.base)-from >= c.limits.Merged {
 			break
 		}
 		from--

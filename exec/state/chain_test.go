@@ -133,11 +133,8 @@ func (h *history) compact(t *rapid.T) {
 	h.chain.Compacted(handles, h.store(t, fmt.Sprintf("full%d", h.fulls), h.merge(t, handles, whole), !whole))
 }
 
-// small makes a chain merge soon.
-func small(c *Chain) *Chain {
-	c.limits = limits{most: 4, merged: 2, bytes: 300}
-	return c
-}
+// smallLimits make a chain merge soon.
+func smallLimits() Limits { return Limits{Deltas: 4, Merged: 2, Bytes: 300} }
 
 // Whatever becomes of checkpoints, what one that completed names restores what the store
 // held at its barrier, though all that others stored has gone.
@@ -145,7 +142,7 @@ func TestChain(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		h := &history{
-			m: modelStore{store: New(Options{MaxParallelism: testGroups})}, chain: small(NewChain(0, nil)), blobs: blob.NewMemory(),
+			m: modelStore{store: New(Options{MaxParallelism: testGroups})}, chain: NewChain(0, nil, smallLimits()), blobs: blob.NewMemory(),
 			kept: map[weir.CheckpointID]pending{}, names: map[string]bool{},
 		}
 		for range modelTables {
@@ -182,7 +179,7 @@ func TestChain(t *testing.T) {
 				for _, id := range open {
 					h.abort(t, id)
 				}
-				h.chain = small(NewChain(h.base, base))
+				h.chain = NewChain(h.base, base, smallLimits())
 				for k := range h.m.want {
 					h.m.want[k] = model{}
 					if was.want != nil {
@@ -208,7 +205,7 @@ func TestChain(t *testing.T) {
 func TestCompactionIsBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := NewChain(0, nil)
+		c := NewChain(0, nil, Limits{})
 		n, changed, stored := 0, int64(0), int64(0)
 		whole := rapid.Int64Range(1, 50_000_000).Draw(t, "whole")
 		piece := func(size int64, delta bool) checkpoint.Handle {
@@ -234,11 +231,11 @@ func TestCompactionIsBounded(t *testing.T) {
 				}
 				c.Compacted(handles, []checkpoint.Handle{piece(sum, !all)})
 			}
-			if len(c.base) > chainLimits.most+1 {
+			if len(c.base) > c.limits.Deltas+1 {
 				t.Fatalf("%d handles", len(c.base))
 			}
 		}
-		if most := 4*changed + 4*chainLimits.bytes; stored > most && stored-whole > most {
+		if most := 4*changed + 4*c.limits.Bytes; stored > most && stored-whole > most {
 			t.Fatalf("%d bytes stored for %d that changed, of %d", stored, changed, whole)
 		}
 	})

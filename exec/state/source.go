@@ -63,7 +63,7 @@ func openSource(ctx context.Context, blobs blob.Store, h checkpoint.Handle, maxP
 		}
 		from, s.close = object, object
 	}
-	s.in = bufio.NewReaderSize(from, buffer)
+	s.in = bufio.NewReaderSize(from, int(min(int64(buffer), h.Size))) // many pieces are small
 	head, err := s.take(len(magic) + 1)
 	switch {
 	case err != nil:
