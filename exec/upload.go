@@ -409,7 +409,7 @@ func (w *uploader) write(ctx context.Context, u *upload, o *objects) error {
 		if err != nil {
 			return inOperator(c.node, &reasonError{ReasonUpload, err})
 		}
-		handles := append(c.parts.Kept, stored...)
+		handles := slices.Concat(c.parts.Kept, stored)
 		for _, h := range stored {
 			u.timing.NewBytes += h.Size
 		}

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// The encoding of a key, column by column; it delimits itself, so that columns never
+// KeyNull is the tag of NULL, and all of its encoding. That of a key goes column by column; it delimits itself, so that columns never
 // run into each other:
 //
 //	tag  1 byte   the Physical; 0xff for NULL
@@ -15,8 +15,6 @@ import (
 //	Floats        8 bytes big-endian, ordered as PostgreSQL orders doubles
 //	Decimals      16 bytes big-endian, sign bit flipped
 //	Strings       length as an unsigned varint, then the bytes
-//
-// KeyNull is the tag of NULL, and all of its encoding.
 const KeyNull = 0xff
 
 // IntKeySize is the size of the encoding of one Ints value that is not NULL.

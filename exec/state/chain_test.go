@@ -80,7 +80,7 @@ func (h *history) snapshot(t *rapid.T, stored, savepoint bool) {
 			h.chain.Merged(s, pieces)
 		}
 	}
-	handles := append(s.Kept, h.store(t, fmt.Sprintf("cp-%d", h.at), pieces, !s.Whole)...)
+	handles := slices.Concat(s.Kept, h.store(t, fmt.Sprintf("cp-%d", h.at), pieces, !s.Whole))
 	h.chain.Stored(h.at, handles)
 	h.kept[h.at] = pending{handles, h.m.copied(), savepoint}
 }

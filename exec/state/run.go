@@ -116,7 +116,8 @@ func (w *runWriter) header() {
 	b = append(b, byte(w.of.layout.Key))
 	b = binary.LittleEndian.AppendUint32(b, uint32(w.of.layout.Words))
 	b = append(b, byte(truth(w.of.layout.Blob)))
-	w.piece = append(b, w.table...)
+	b = append(b, w.table...)
+	w.piece = b
 	sealBlock(w.piece[at:])
 }
 
