@@ -99,6 +99,10 @@ bench: build ## rows per second beside a hand-written loop, in one run
 bench-channels: build ## channels, exchange, latency, recovery and slow sinks, about 10 minutes (bench/NOTES.md)
 	$(GO) run ./bench channels -weir bin/weir
 
+.PHONY: bench-state
+bench-state: build ## state: cuts, deltas, uploads, memory, spilling, about an hour (bench/NOTES.md)
+	$(GO) run ./bench state -weir bin/weir
+
 .PHONY: accept
 accept: build ## the real rows: make accept DATA=PATH of user_behavior.csv
 	@test -n "$(DATA)" || { echo "usage: make accept DATA=PATH"; exit 2; }

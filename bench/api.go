@@ -85,7 +85,12 @@ func (a *api) job(ctx context.Context, name string) (jobView, error) {
 
 // submit makes a job of two subtasks per operator.
 func (a *api) submit(ctx context.Context, name, sql string) error {
-	return a.do(ctx, http.MethodPost, "/v1/jobs", map[string]any{"name": name, "sql": sql, "parallelism": 2}, nil)
+	return a.submitAt(ctx, name, sql, 2)
+}
+
+// submitAt makes a job of so many subtasks per operator.
+func (a *api) submitAt(ctx context.Context, name, sql string, parallelism int) error {
+	return a.do(ctx, http.MethodPost, "/v1/jobs", map[string]any{"name": name, "sql": sql, "parallelism": parallelism}, nil)
 }
 
 // awaitStatus waits until the job has a status.
@@ -161,6 +166,25 @@ type checkpointView struct {
 	TriggeredAt time.Time `json:"triggered_at"`
 	DurationMS  float64   `json:"duration_ms"`
 	StateBytes  int64     `json:"state_bytes"`
+	NewBytes    int64     `json:"new_bytes"`
+}
+
+// A detailView is what is needed of GET /v1/jobs/{job}/checkpoints/{id}.
+type detailView struct {
+	Operators []struct {
+		Name     string `json:"name"`
+		Subtasks []struct {
+			CutMS    float64 `json:"cut_ms"`
+			UploadMS float64 `json:"upload_ms"`
+			NewBytes int64   `json:"new_bytes"`
+		} `json:"subtasks"`
+	} `json:"operators"`
+}
+
+func (a *api) detail(ctx context.Context, name string, id int64) (detailView, error) {
+	var d detailView
+	err := a.do(ctx, http.MethodGet, fmt.Sprintf("/v1/jobs/%s/checkpoints/%d", name, id), nil, &d)
+	return d, err
 }
 
 // checkpoints gives the newest ones first.

@@ -9,6 +9,15 @@
 //	bench recovery    from kill -9 of a worker to a job that has caught up
 //	bench trickle     how long checkpoints take in front of a slow sink
 //	bench channels    the last five, one after the other
+//	bench delta       writing what changed, in nanoseconds per entry
+//	bench growth      the cost of a row by the keys in memory, beside a loop
+//	bench cut         how long checkpoints stop the loops of tasks
+//	bench upload      bytes stored beside bytes changed
+//	bench idle        what a job takes that has nothing to do
+//	bench memory      bytes per key
+//	bench throughput  rows per second with checkpoints and without
+//	bench spill       more keys than fit into memory
+//	bench state       the last eight, one after the other
 //
 // Each takes -json FILE, and -help says what else. NOTES.md says what the figures mean.
 //
@@ -27,5 +36,7 @@
 // (bench nats), the two ends of a channel (bench end), and a worker that is the product's,
 // with tables of its own (bench worker, worker.go): "stamped" makes rows by the clock and
 // writes on each when it was due, "observed" sees how old rows are when they come out,
-// "slow_N" takes N rows per second. All processes run on one machine and so go by one clock.
+// "slow_N" takes N rows per second; "moving_KEYS_WINDOW_ORDER" makes each of so many keys once
+// and then those of a window that moves on every second (moving.go), "gaps" sees how long apart
+// batches come. All processes run on one machine and so go by one clock.
 package main

@@ -96,14 +96,14 @@ func startPair(ctx context.Context, weir, interval string, window time.Duration)
 
 // observe runs a job for a while and returns what its tables saw in a window of it.
 func (c *cluster) observe(ctx context.Context, name, sql string, window time.Duration) (seen, error) {
-	const settle = 3 * time.Second
+	const atFirst = 3 * time.Second
 	if err := c.api.submit(ctx, name, sql); err != nil {
 		return seen{}, err
 	}
 	if err := c.api.awaitStatus(ctx, name, "RUNNING", 20*time.Second); err != nil {
 		return seen{}, err
 	}
-	if err := pause(ctx, settle); err != nil {
+	if err := pause(ctx, atFirst); err != nil {
 		return seen{}, err
 	}
 	before, err := c.look()

@@ -59,12 +59,24 @@ type common struct {
 	weir string
 	dir  string // for generated files
 	json string
+	// profile is where the bench's own worker says where its time went.
+	profile string
 }
 
 func benches() map[string]bench {
 	return map[string]bench{
 		"channel": &channelBench{}, "exchange": &exchangeBench{}, "latency": &latencyBench{},
 		"recovery": &recoveryBench{}, "trickle": &trickleBench{},
+		"cut": &cutBench{}, "throughput": &throughputBench{}, "upload": &uploadBench{}, "memory": &memoryBench{},
+		"spill": &spillBench{}, "growth": &growthBench{}, "idle": &idleBench{}, "delta": &deltaBench{},
+	}
+}
+
+// groups are names for several benches.
+func groups() map[string][]string {
+	return map[string][]string{
+		"channels": {"channel", "exchange", "latency", "recovery", "trickle"},
+		"state":    {"delta", "growth", "cut", "upload", "idle", "memory", "throughput", "spill"},
 	}
 }
 
@@ -72,18 +84,19 @@ func benches() map[string]bench {
 func measure(ctx context.Context, name string, args []string) error {
 	all := benches()
 	names := []string{name}
-	if name == "channels" {
-		names = []string{"channel", "exchange", "latency", "recovery", "trickle"}
+	if group := groups()[name]; group != nil {
+		names = group
 	}
 	f := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
 	c := common{}
 	f.StringVar(&c.weir, "weir", "bin/weir", "the binary")
 	f.StringVar(&c.dir, "dir", keptFiles(), "where generated files are kept")
 	f.StringVar(&c.json, "json", "", "write the figures to this file too")
+	f.StringVar(&c.profile, "profile", "", "write where the time of the bench's worker went to this file")
 	for _, n := range names {
 		b := all[n]
 		if b == nil {
-			known := []string{"queries", "channels"}
+			known := []string{"queries", "channels", "state"}
 			for n := range all {
 				known = append(known, n)
 			}

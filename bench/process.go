@@ -212,6 +212,7 @@ type cluster struct {
 	api               *api
 	nats, server      *process
 	workers           map[string]*process
+	profile           string // of the workers to come; "": none
 }
 
 // startCluster starts a cluster of the binary in a temporary folder, without workers yet.
@@ -251,7 +252,7 @@ func (c *cluster) start(ctx context.Context, weir string) error {
 
 // startWorker starts a worker of the bench and waits until the server hears it.
 func (c *cluster) startWorker(ctx context.Context, id string, slots int) error {
-	p, err := startSelf(ctx, "worker "+id, "worker", "-id", id, "-nats", c.url, "-storage", c.storage, "-slots", fmt.Sprint(slots))
+	p, err := startSelf(ctx, "worker "+id, "worker", "-id", id, "-nats", c.url, "-storage", c.storage, "-slots", fmt.Sprint(slots), "-profile", c.profile)
 	if err != nil {
 		return err
 	}
@@ -291,18 +292,38 @@ func freeAddress() (string, error) {
 
 // startUp starts weir up in a temporary folder and returns how to talk to it and to end it.
 func startUp(ctx context.Context, weir, files string, workers, slots int) (*api, func(), error) {
-	dir, err := os.MkdirTemp("", "weir-bench-")
+	u, err := launchUp(ctx, weir, files, workers, slots)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := start(ctx, "weir up", weir, "up", "--data", dir, "--listen", "127.0.0.1:0", "--workers", fmt.Sprint(workers), "--slots", fmt.Sprint(slots), "--files", files, "--log-level", "error")
+	return u.api, u.end, nil
+}
+
+// An upProcess is a weir up with its folder.
+type upProcess struct {
+	*process
+	api *api
+	dir string
+}
+
+// end ends it and removes the folder.
+func (u *upProcess) end() {
+	u.stop()
+	os.RemoveAll(u.dir) //nolint:errcheck // a temporary folder
+}
+
+// launchUp starts weir up in a temporary folder; further are further arguments.
+func launchUp(ctx context.Context, weir, files string, workers, slots int, further ...string) (*upProcess, error) {
+	dir, err := os.MkdirTemp("", "weir-bench-")
 	if err != nil {
-		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, err
 	}
-	end := func() {
-		p.stop()
-		os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	args := []string{"up", "--data", dir, "--listen", "127.0.0.1:0", "--workers", fmt.Sprint(workers), "--slots", fmt.Sprint(slots), "--files", files, "--log-level", "error"}
+	p, err := start(ctx, "weir up", weir, append(args, further...)...)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+	u := &upProcess{process: p, dir: dir}
 	text, err := p.line()
 	_, rest, _ := strings.Cut(text, "http://")
 	address, _, found := strings.Cut(rest, " ")
@@ -310,8 +331,9 @@ func startUp(ctx context.Context, weir, files string, workers, slots int) (*api,
 		err = fmt.Errorf("weir up did not say where it listens: %s", text)
 	}
 	if err != nil {
-		end()
-		return nil, nil, err
+		u.end()
+		return nil, err
 	}
-	return &api{url: "http://" + address}, end, nil
+	u.api = &api{url: "http://" + address}
+	return u, nil
 }

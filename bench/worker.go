@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,15 +30,23 @@ import (
 // runWorker is a worker process with the bench's tables. Asked for by a line on its
 // standard input, it prints what it has seen; it ends with its input.
 func runWorker(ctx context.Context, args []string) error {
-	var id, url, storage string
+	var id, url, storage, profile string
 	var slots int
 	f := flag.NewFlagSet("bench worker", flag.ContinueOnError)
 	f.StringVar(&id, "id", "", "its name")
 	f.StringVar(&url, "nats", "", "of the NATS server")
 	f.StringVar(&storage, "storage", "", "of the cluster")
 	f.IntVar(&slots, "slots", 1, "slots")
+	f.StringVar(&profile, "profile", "", "write where its time went to this file")
 	if err := f.Parse(args); err != nil {
 		return err
+	}
+	if profile != "" {
+		end, err := startProfile(profile)
+		if err != nil {
+			return err
+		}
+		defer end()
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	blobs, err := blob.Open(storage)
@@ -79,24 +88,45 @@ func runWorker(ctx context.Context, args []string) error {
 	return errors.Join(err, <-ranC)
 }
 
+// startProfile samples where the process's time goes, until its end.
+func startProfile(file string) (end func(), err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}, pprof.StartCPUProfile(f)
+}
+
 // seen is what the tables of a worker have seen since it began.
 type seen struct {
 	Made uint64    `json:"made"` // rows
 	Out  uint64    `json:"out"`  // rows that are new, or new values of theirs
-	Ages histogram `json:"ages"` // of these
+	Ages histogram `json:"ages"` // of these, or how long apart they came
+	// Of the moving tables: how many subtasks have made every key, and how many keys have
+	// changed by checkpoint.
+	Filled  int             `json:"filled"`
+	Changed map[int64]int64 `json:"changed"`
 }
 
 // plus adds what another worker has seen.
-func (s seen) plus(o seen) seen { return seen{s.Made + o.Made, s.Out + o.Out, s.Ages.plus(o.Ages)} }
+func (s seen) plus(o seen) seen {
+	return seen{s.Made + o.Made, s.Out + o.Out, s.Ages.plus(o.Ages), s.Filled + o.Filled, added(s.Changed, o.Changed)}
+}
 
 // minus takes away what had been seen before.
-func (s seen) minus(o seen) seen { return seen{s.Made - o.Made, s.Out - o.Out, s.Ages.minus(o.Ages)} }
+func (s seen) minus(o seen) seen {
+	return seen{s.Made - o.Made, s.Out - o.Out, s.Ages.minus(o.Ages), s.Filled - o.Filled, s.Changed}
+}
 
 // An observer opens the bench's tables and keeps what they see.
 type observer struct {
 	mu struct {
 		sync.Mutex
 		seen
+		job weir.JobID // that Changed is about
 	}
 }
 
@@ -131,8 +161,14 @@ func (c *cluster) look() (all seen, err error) {
 }
 
 func (o *observer) source(ctx context.Context, setup exec.Setup) (exec.Source, error) {
-	if setup.Operator.Source != nil && setup.Operator.Source.Table.Name == "stamped" {
-		return o.stamped(setup)
+	if setup.Operator.Source != nil {
+		name := setup.Operator.Source.Table.Name
+		if name == "stamped" {
+			return o.stamped(setup)
+		}
+		if space, ok := keyspaceOf(name); ok {
+			return o.moving(setup, space), nil
+		}
 	}
 	return source.Open(ctx, setup)
 }
@@ -146,8 +182,11 @@ func (o *observer) sink(ctx context.Context, setup exec.Setup) (exec.Operator, e
 		}
 		return &observed{o: o, rate: n / float64(setup.Parallelism)}, nil
 	}
-	if name == "observed" {
+	switch name {
+	case "observed":
 		return &observed{o: o}, nil
+	case "gaps":
+		return &gapped{o: o}, nil
 	}
 	return sink.Open(ctx, setup)
 }
