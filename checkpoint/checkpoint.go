@@ -23,8 +23,18 @@ type Handle struct {
 	// KeyGroups is the range for which the piece is valid in this snapshot; a restore
 	// trims by it.
 	KeyGroups weir.KeyGroupRange `json:"key_groups"`
+	// Trimmed: the piece holds more key groups than these.
+	Trimmed bool `json:"trimmed,omitempty"`
 	// Delta: it is laid over the handles before it. Otherwise it holds all there is of its key groups.
 	Delta bool `json:"delta,omitempty"`
+}
+
+// Trim restricts the handle to a range of key groups; ok is false where it has none of them.
+func (h Handle) Trim(to weir.KeyGroupRange) (trimmed Handle, ok bool) {
+	groups := h.KeyGroups.Intersect(to)
+	h.Trimmed = h.Trimmed || groups != h.KeyGroups
+	h.KeyGroups = groups
+	return h, !groups.Empty()
 }
 
 // An OperatorSnapshot is what one operator's subtask put into a checkpoint.

@@ -111,7 +111,7 @@ func overlapping(old []oldSubtask, groups weir.KeyGroupRange) []Handle {
 	var handles []Handle
 	for _, s := range old {
 		for _, h := range s.op.Keyed {
-			if h.KeyGroups = h.KeyGroups.Intersect(groups); !h.KeyGroups.Empty() {
+			if h, ok := h.Trim(groups); ok {
 				handles = append(handles, h)
 			}
 		}

@@ -47,6 +47,15 @@ func (s *slotSet) add(i int)      { s[i>>6&7] |= 1 << (i & 63) }
 func (s *slotSet) remove(i int)   { s[i>>6&7] &^= 1 << (i & 63) }
 func (s *slotSet) has(i int) bool { return s[i>>6&7]>>(i&63)&1 != 0 }
 
+// addRange adds the slots from from on, up to and without to.
+func (s *slotSet) addRange(from, to int) {
+	for from < to {
+		n := min(64-from&63, to-from)
+		s[from>>6&7] |= (1<<n - 1) << (from & 63)
+		from += n
+	}
+}
+
 // each calls f with every slot in order, until f returns false.
 func (s *slotSet) each(f func(i int) bool) bool {
 	for w, set := range s {

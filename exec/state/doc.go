@@ -43,8 +43,9 @@
 //	    chain's own handles.
 //	S7  A restore takes from each handle what lies in both its key groups and the store's.
 //	    Every byte of an object is covered by the handle's checksum and every block by its
-//	    own. Anything missing, damaged or twice there is an error that names the object; it
-//	    never yields a smaller state.
+//	    own; of a large object that holds more key groups the blocks of those that are needed
+//	    are read alone, by its directory. Anything missing, damaged or twice there is an error
+//	    that names the object; it never yields a smaller state.
 //	S8  The format of pieces is frozen by golden bytes; older versions are read, and written
 //	    anew with the next cut; a newer one is refused by number.
 //
@@ -74,7 +75,8 @@
 //
 // # Goroutines
 //
-// None is started. One goroutine, the task's loop, owns the store and its tables. A cut
+// A restore reads and decodes pieces ahead, eight at once and 32 MiB at most, in goroutines that
+// end before it does; it lays them on its caller's. Else none is started. One goroutine, the task's loop, owns the store and its tables. A cut
 // may be made a run, and released, by another one; the only thing that both sides touch is
 // the list of open cuts. A Chain belongs to whoever guards it. A Merge is self-contained.
 //
@@ -89,5 +91,6 @@
 // A model test (rapid) runs random upserts, deletes, overlapping cuts, merges and restores
 // into one, two and three ranges against plain maps; another one lets checkpoints of a chain
 // complete, fail and go, with their objects. Golden bytes pin the format; every single
-// damaged byte of a small snapshot must be noticed.
+// damaged byte of a small snapshot must be noticed. Restores of random ranges count what they
+// read.
 package state

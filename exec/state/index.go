@@ -62,6 +62,39 @@ func (x *index) add(hash uint64, slot int) {
 	g.place(hash<<32 | uint64(slot+1))
 }
 
+// reserve makes an empty index such that about n slots fit in before it grows.
+func (x *index) reserve(n int) {
+	if x.n > 0 || n < leastSegment {
+		return
+	}
+	depth, size := 0, leastSegment
+	for depth < mostDepth && n>>depth > mostSegment/4*3 {
+		depth++
+	}
+	for size/4*3 < n>>depth {
+		size *= 2
+	}
+	*x = index{dir: make([]*segment, 1<<depth), depth: depth, size: (8 + segmentSize + 8*size) << depth}
+	for i := range x.dir {
+		x.dir[i] = &segment{entries: make([]uint64, size), depth: depth}
+	}
+}
+
+// addAll enters the slots from one on, none of which is there.
+func (x *index) addAll(hashes []uint64, slot int) {
+	for i, hash := range hashes {
+		if x.dir != nil {
+			if g := x.segmentOf(uint32(hash)); (g.n+1)*loadOf <= len(g.entries)*loadPlaces {
+				x.n++
+				g.n++
+				g.place(hash<<32 | uint64(slot+i+1))
+				continue
+			}
+		}
+		x.add(hash, slot+i)
+	}
+}
+
 // place puts an entry into the first empty place from its home on.
 func (g *segment) place(e uint64) {
 	i := g.home(uint32(e >> 32))

@@ -3,17 +3,11 @@ package state
 import (
 	"context"
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"sort"
 
 	"weir"
 	"weir/checkpoint"
 	"weir/checkpoint/blob"
 )
-
-// restoreBuffer is what of a piece is read at a time.
-const restoreBuffer = 1 << 18
 
 // Restore fills an empty store from the handles of one snapshot, whoever wrote them: each
 // is laid over those before it, trimmed to its key groups and the store's (S5). Tables come
@@ -27,16 +21,15 @@ func (s *Store) Restore(ctx context.Context, blobs blob.Store, handles []checkpo
 	generation := s.generation
 	s.generation = 0
 	for _, h := range handles {
-		h.KeyGroups = h.KeyGroups.Intersect(s.keyGroups)
-		if h.KeyGroups.Empty() {
-			continue
+		if h, ok := h.Trim(s.keyGroups); ok {
+			base = append(base, h)
 		}
-		version, err := s.load(ctx, blobs, h)
-		if err != nil {
-			return nil, fmt.Errorf("restore state from %s: %w", nameOf(h), err)
-		}
-		s.old = s.old || version < formatVersion
-		base = append(base, h)
+	}
+	l := newLoader(s, base)
+	if err := fetchAll(ctx, blobs, base, s.maxParallelism, l.block, func(f *fetch) {
+		s.old = s.old || f.version < formatVersion
+	}); err != nil {
+		return nil, err
 	}
 	s.generation = generation
 	for _, t := range s.tables {
@@ -71,177 +64,6 @@ func (s *Store) Touch() {
 			t.dirty = append(t.dirty, c)
 		}
 	}
-}
-
-// load lays one piece over what is there.
-func (s *Store) load(ctx context.Context, blobs blob.Store, h checkpoint.Handle) (version byte, err error) {
-	from, err := openSource(ctx, blobs, h, s.maxParallelism, restoreBuffer)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, from.shut()) }()
-	l := loader{store: s, take: h.KeyGroups}
-	for {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		payload, err := from.next()
-		if err != nil || payload == nil {
-			return from.version, err
-		}
-		if err := l.block(from, payload); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// A loader puts the blocks of one piece into a store.
-type loader struct {
-	store *Store
-	take  weir.KeyGroupRange
-	table *Table
-	rows  *columns
-	last  uint64 // hash of the last entry of the table so far
-	first bool   // no entry of the table so far
-	key   []byte // scratch
-}
-
-func (l *loader) block(from *source, payload []byte) error {
-	if l.table == nil || l.table.name != from.name {
-		if l.table = l.store.find(from.name); l.table == nil {
-			l.table = l.store.Table(from.name, from.layout)
-		}
-		l.rows, l.first = newColumns(from.layout), true
-	}
-	if l.table.layout != from.layout {
-		return fmt.Errorf("%w: table %q has layout %v there and %v here", weir.ErrInvalid, from.name, from.layout, l.table.layout)
-	}
-	if from.version == 1 {
-		if err := l.rows.readV1(payload, l.store.maxParallelism); err != nil {
-			return err
-		}
-	} else if err := l.rows.read(payload); err != nil {
-		return err
-	} else if err := l.ascends(); err != nil {
-		return err
-	}
-	if from.version == 1 || l.table.layout.Key != IntKey {
-		return l.entries(from.version == 1)
-	}
-	l.numbers()
-	return nil
-}
-
-// ascends checks that hashes do; keys of one hash are checked where there are some.
-func (l *loader) ascends() error {
-	r := l.rows
-	n := r.len()
-	if n == 0 {
-		return damaged("a block of no entries")
-	}
-	if !l.first && r.hashes[0] < l.last {
-		return damaged("table %q does not ascend", l.table.name)
-	}
-	at := cursor{columns: r}
-	for i := 1; i < n; i++ {
-		if r.hashes[i] > r.hashes[i-1] {
-			continue
-		}
-		for at.i < i-1 {
-			at.next()
-		}
-		before := at
-		if at.next(); before.compare(&at) >= 0 {
-			return damaged("table %q does not ascend", l.table.name)
-		}
-	}
-	l.last, l.first = r.hashes[n-1], false
-	return nil
-}
-
-// taken are the entries of the block whose key groups are wanted, since they ascend.
-func (l *loader) taken() (from, to int) {
-	hashes, groups := l.rows.hashes, l.store.maxParallelism
-	from = sort.Search(len(hashes), func(i int) bool { return weir.KeyGroupOf(hashes[i], groups) >= l.take.Start })
-	to = sort.Search(len(hashes), func(i int) bool { return weir.KeyGroupOf(hashes[i], groups) >= l.take.End })
-	return from, to
-}
-
-// numbers lays a block of a table of numbers over it.
-func (l *loader) numbers() {
-	t, r := l.table, l.rows
-	from, to := l.taken()
-	for i := from; i < to; i++ {
-		var slot int
-		isNull := r.null == i+1
-		if r.isGone(i) {
-			ok := t.null > 0
-			if slot = t.null - 1; !isNull {
-				slot, ok = t.findInt(r.hashes[i], int64(r.ints[i]))
-			}
-			if ok {
-				t.Delete(slot)
-			}
-			continue
-		}
-		if isNull {
-			slot, _ = t.upsertNull()
-		} else {
-			slot, _ = t.upsertInt(r.hashes[i], int64(r.ints[i]))
-		}
-		l.values(&cursor{columns: r, i: i}, slot)
-	}
-	if t.layout.Blob {
-		l.numberBlobs(from, to)
-	}
-}
-
-// numberBlobs sets the blobs of a block of numbers.
-func (l *loader) numberBlobs(from, to int) {
-	for at := (cursor{columns: l.rows}); at.i < to; at.next() {
-		if at.i < from || l.rows.isGone(at.i) {
-			continue
-		}
-		l.key = appendIntKey(l.key[:0], int64(at.ints[at.i]), at.null == at.i+1)
-		if slot, ok := l.table.Find(at.hashes[at.i], l.key); ok {
-			l.table.SetBlob(slot, at.blobBytes())
-		}
-	}
-}
-
-// values sets the words of an entry.
-func (l *loader) values(at *cursor, slot int) {
-	c := l.table.chunks[slot>>chunkBits]
-	w := c.at(l.table.rec, slot&chunkMask)[l.table.rec.words:]
-	for i := range w {
-		w[i] = at.words[i][at.i]
-	}
-}
-
-// entries lays a block of a table of encoded keys over it; fresh: each is new.
-func (l *loader) entries(fresh bool) error {
-	t := l.table
-	for at := (cursor{columns: l.rows}); at.i < l.rows.len(); at.next() {
-		hash := at.hashes[at.i]
-		if !l.take.Contains(weir.KeyGroupOf(hash, l.store.maxParallelism)) {
-			continue
-		}
-		if at.isGone(at.i) {
-			if slot, ok := t.Find(hash, at.keyBytes()); ok {
-				t.Delete(slot)
-			}
-			continue
-		}
-		slot, isNew := t.Upsert(hash, at.keyBytes())
-		if fresh && !isNew {
-			return damaged("a key of key group %d is there twice", weir.KeyGroupOf(hash, l.store.maxParallelism))
-		}
-		l.values(&at, slot)
-		if t.layout.Blob {
-			t.SetBlob(slot, at.blobBytes())
-		}
-	}
-	return nil
 }
 
 // rekey gives the table another kind of keys.

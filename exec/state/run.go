@@ -17,13 +17,15 @@ import (
 //	block    kind (1 byte), length of the payload (4), xxh3 of kind and payload (8), payload
 //	table    (kind 1) key groups in all (4), kind of keys (1), words (4), blob (1: 0 or 1), name
 //	entries  (kind 2) of the last table: columns
-//	end      (kind 3) number of entries in all (8), key groups: first, last + 1 (4 each)
+//	end      (kind 3) number of entries in all (8), key groups: first, last + 1 (4 each), and
+//	         of a large piece its directory
 //
 // Tables ascend by name. A piece ends between two entries of any table.
 const (
 	magic           = "WRST"
 	formatVersion   = 2
 	blockHeader     = 1 + 4 + 8
+	endSize         = 8 + 4 + 4 // without a directory
 	blockTable      = 1
 	blockEntries    = 2
 	blockEnd        = 3
@@ -65,6 +67,7 @@ type runWriter struct {
 	begun   bool // the piece has the table's header
 	entries uint64
 	groups  weir.KeyGroupRange
+	dir     directory
 	of      *columns // of the table; to be filled by the caller
 }
 
@@ -97,6 +100,7 @@ func (w *runWriter) flush() error {
 		w.begun = true
 	}
 	at := w.block(blockEntries)
+	w.dir.add(at, n, w.of.hashes[0])
 	w.piece = w.of.append(w.piece)
 	sealBlock(w.piece[at:])
 	w.entries += uint64(n)
@@ -119,6 +123,7 @@ func (w *runWriter) header() {
 	b = append(b, w.table...)
 	w.piece = b
 	sealBlock(w.piece[at:])
+	w.dir.tables = append(w.dir.tables, w.piece[at+blockHeader:])
 }
 
 // block appends the header of a block, still without length and checksum, and returns
@@ -139,6 +144,10 @@ func (w *runWriter) end() error {
 	w.piece = binary.LittleEndian.AppendUint64(w.piece, w.entries)
 	w.piece = binary.LittleEndian.AppendUint32(w.piece, uint32(w.groups.Start))
 	w.piece = binary.LittleEndian.AppendUint32(w.piece, uint32(w.groups.End))
+	if at >= directoryFrom {
+		w.piece = w.dir.append(w.piece, at)
+	}
+	w.dir = directory{}
 	sealBlock(w.piece[at:])
 	p := Piece{Data: slices.Clip(w.piece), Checksum: xxh3.Hash(w.piece), KeyGroups: w.groups}
 	w.piece, w.begun, w.entries = nil, false, 0

@@ -208,6 +208,8 @@ func TestNonsenseIsRefused(t *testing.T) {
 	count := func(n uint32, rest ...byte) []byte {
 		return append(binary.LittleEndian.AppendUint32([]byte{blockEntries}, n), rest...)
 	}
+	word := newColumns(Layout{Words: 1})
+	word.addGone(1, []byte("k"))
 	for want, blocks := range map[string][][]byte{
 		"entries without a table":     {count(0, 0)},
 		"does not hold together":      {header(testGroups, 0, 0, 0, 't'), count(1, 0, 2, 3)},
@@ -221,7 +223,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		"a table block of 0 bytes":    {{blockTable}},
 		"comes behind table":          {header(testGroups, 0, 0, 0, 't'), header(testGroups, 0, 0, 0, 't')},
 		"not as many as it says":      {{blockEnd, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
-		"and {0 0 true} here":         {header(testGroups, 0, 1, 0, 't'), count(1, 0)},
+		"and {0 0 true} here":         {header(testGroups, 0, 1, 0, 't'), word.append([]byte{blockEntries})},
 	} {
 		s := New(Options{MaxParallelism: testGroups})
 		if strings.HasPrefix(want, "and {") {

@@ -284,15 +284,19 @@ func (t *Table) insert(hash uint64) (int, *chunk, record) {
 func (t *Table) grow(slot int) {
 	t.used++
 	if slot&chunkMask == 0 {
-		c := &chunk{generation: t.store.generation}
-		t.chunks = append(t.chunks, c)
-		t.dirty = append(t.dirty, c)
-		t.size += c.size()
+		t.addChunk()
 	}
 	c := t.own(slot)
 	before := c.size()
 	c.reserve(t.rec, slot)
 	t.size += c.size() - before
+}
+
+func (t *Table) addChunk() {
+	c := &chunk{generation: t.store.generation}
+	t.chunks = append(t.chunks, c)
+	t.dirty = append(t.dirty, c)
+	t.size += c.size()
 }
 
 // own returns the slot's chunk for writing: one that no open cut reads (S1). The slot is
