@@ -183,6 +183,44 @@ func (c *columns) addFrom(d *cursor) {
 	c.added(d.hashes[i], d.isGone(i))
 }
 
+// addRange appends n entries from a cursor on, which goes behind them; whole: without those
+// that are gone.
+func (c *columns) addRange(d *cursor, n int, whole bool) {
+	from, to := d.i, d.i+n
+	if len(d.gone) > 0 || d.null > from && d.null <= to {
+		for ; d.i < to; d.next() {
+			if !whole || !d.isGone(d.i) {
+				c.addFrom(d)
+			}
+		}
+		return
+	}
+	c.hashes = append(c.hashes, d.hashes[from:to]...)
+	for w := range c.words {
+		c.words[w] = append(c.words[w], d.words[w][from:to]...)
+	}
+	if c.layout.Key == IntKey {
+		c.ints = append(c.ints, d.ints[from:to]...)
+	} else {
+		size := sum(d.sizes[from:to])
+		c.keys, c.sizes = append(c.keys, d.keys[d.key:d.key+size]...), append(c.sizes, d.sizes[from:to]...)
+		d.key += size
+	}
+	if c.layout.Blob {
+		size := sum(d.lengths[from:to])
+		c.blobs, c.lengths = append(c.blobs, d.blobs[d.blob:d.blob+size]...), append(c.lengths, d.lengths[from:to]...)
+		d.blob += size
+	}
+	d.i = to
+}
+
+func sum(lengths []uint64) (n int) {
+	for _, l := range lengths {
+		n += int(l)
+	}
+	return n
+}
+
 // append appends the payload of a block that holds the entries.
 func (c *columns) append(dst []byte) []byte {
 	n := c.len()

@@ -3,7 +3,6 @@ package state
 import (
 	"bytes"
 	"cmp"
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -126,14 +125,6 @@ func (s *mergeSource) decode(payload []byte) error {
 	return nil
 }
 
-// advance goes to the next entry, of this block or the next one.
-func (s *mergeSource) advance() error {
-	if s.at.next(); s.at.i < s.to {
-		return nil
-	}
-	return s.load()
-}
-
 // merging is the pieces of a merge. Those that are at the table in hand are a heap by
 // (hash, key, the latest first).
 type merging struct {
@@ -158,40 +149,105 @@ func (m *merging) turn() (name string, l Layout, ok bool, err error) {
 		}
 		m.heap = append(m.heap, s)
 	}
-	heap.Init(m)
+	for i := len(m.heap)/2 - 1; i >= 0; i-- {
+		m.sink(i)
+	}
 	return name, l, ok, nil
 }
 
 // table merges one table.
 func (m *merging) table(ctx context.Context, w *runWriter, to *columns, whole bool) error {
-	name := m.name()
+	name := m.heap[0].table
 	var last lastKey
 	for len(m.heap) > 0 {
 		top := m.heap[0]
-		if !last.is(&top.at) {
+		n := m.alone(top, &last, to)
+		switch {
+		case n > 0:
+			to.addRange(&top.at, n, whole)
+			last.any = false // nothing else has a key of these
+		case !last.is(&top.at):
 			last.set(&top.at)
 			if !whole || !top.at.isGone(top.at.i) {
 				to.addFrom(&top.at)
 			}
-			if to.full() {
-				if err := errors.Join(ctx.Err(), w.flush()); err != nil {
-					return err
-				}
+			top.at.next()
+		default: // an older entry of the key
+			top.at.next()
+		}
+		if to.full() {
+			if err := errors.Join(ctx.Err(), w.flush()); err != nil {
+				return err
 			}
 		}
-		if err := top.advance(); err != nil {
+		if err := m.proceed(top, name); err != nil {
 			return err
-		}
-		if top.done || top.table != name {
-			heap.Pop(m)
-		} else {
-			heap.Fix(m, 0)
 		}
 	}
 	return w.flush()
 }
 
-func (m *merging) name() string { return m.heap[0].table }
+// alone is how many entries of the first piece come before those of all others, as far as
+// they lie in one block and another one takes them.
+func (m *merging) alone(top *mergeSource, last *lastKey, to *columns) int {
+	from, end := top.at.i, min(top.to, top.at.i+maxBlockEntries-to.len())
+	hashes := top.rows.hashes
+	if last.any && last.hash == hashes[from] {
+		return 0
+	}
+	for _, s := range m.heap[1:min(3, len(m.heap))] {
+		limit := s.rows.hashes[s.at.i]
+		if hashes[from] >= limit {
+			return 0
+		}
+		step := 1 // doubled, then halved: runs are short where pieces are of one size
+		for from+step < end && hashes[from+step] < limit {
+			step *= 2
+		}
+		low := from + step/2
+		end = low + sort.Search(min(end, from+step)-low, func(i int) bool { return hashes[low+i] >= limit })
+	}
+	return end - from
+}
+
+// proceed gets the first piece's next block where it is at the end of one, and finds its
+// new place.
+func (m *merging) proceed(top *mergeSource, name string) error {
+	if top.at.i == top.to {
+		if err := top.load(); err != nil {
+			return err
+		}
+	}
+	if top.done || top.table != name {
+		n := len(m.heap) - 1
+		m.heap[0] = m.heap[n]
+		m.heap = m.heap[:n]
+	}
+	m.sink(0)
+	return nil
+}
+
+// sink moves a piece down to its place in the heap.
+func (m *merging) sink(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(m.heap); child++ {
+			if m.heap[child].before(m.heap[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		m.heap[i], m.heap[least] = m.heap[least], m.heap[i]
+		i = least
+	}
+}
+
+func (s *mergeSource) before(other *mergeSource) bool {
+	a, b := s.rows.hashes[s.at.i], other.rows.hashes[other.at.i]
+	return a < b || a == b && cmp.Or(s.at.compare(&other.at), other.age-s.age) < 0
+}
 
 // A lastKey is the key that was merged last.
 type lastKey struct {
@@ -224,26 +280,4 @@ func (m *merging) shut() error {
 		errs = append(errs, s.shut())
 	}
 	return errors.Join(errs...)
-}
-
-// Len implements heap.Interface.
-func (m *merging) Len() int { return len(m.heap) }
-
-// Less implements heap.Interface.
-func (m *merging) Less(i, j int) bool {
-	a, b := m.heap[i], m.heap[j]
-	return cmp.Or(a.at.compare(&b.at), b.age-a.age) < 0
-}
-
-// Swap implements heap.Interface.
-func (m *merging) Swap(i, j int) { m.heap[i], m.heap[j] = m.heap[j], m.heap[i] }
-
-// Push implements heap.Interface. Nothing is pushed.
-func (m *merging) Push(any) {}
-
-// Pop implements heap.Interface.
-func (m *merging) Pop() any {
-	n := len(m.heap) - 1
-	m.heap = m.heap[:n]
-	return nil
 }
