@@ -23,6 +23,13 @@ type Stats struct {
 	Ended         bool    `json:"ended"`
 	// Rejected is how many rows the task's rejects operator counts, restored ones included.
 	Rejected int64 `json:"rejected,omitempty"`
+	// StateBytes are those of its keyed state in memory, SpilledEntries how many entries of it
+	// are on disk only, UploadBytes what is kept until a checkpoint holds it.
+	StateBytes     int64 `json:"state_bytes,omitempty"`
+	SpilledEntries int64 `json:"spilled_entries,omitempty"`
+	UploadBytes    int64 `json:"upload_bytes,omitempty"`
+	// DeltaSeconds are those of a core that went into writing what changed.
+	DeltaSeconds float64 `json:"delta_seconds,omitempty"`
 	// Operators are the chain's, in order.
 	Operators []OperatorStats `json:"operators"`
 }
@@ -83,8 +90,21 @@ func (t *Task) Stats() Stats {
 			s.Rejected += r.Rejected()
 		}
 	}
+	t.stateStats(&s)
 	s.Operators = t.operatorStats(s.RowsOut)
 	return s
+}
+
+func (t *Task) stateStats(s *Stats) {
+	for _, n := range t.nodes {
+		if n.setup.State != nil {
+			bytes, cold := n.setup.State.Figures()
+			s.StateBytes += bytes
+			s.SpilledEntries += cold
+		}
+	}
+	s.UploadBytes = t.uploader.held()
+	s.DeltaSeconds = time.Duration(t.stats.sealNS.Load()).Seconds()
 }
 
 // operatorStats derives what an operator put out from what the next one took in.

@@ -124,6 +124,18 @@ func (w *uploader) room() error {
 		n, oldest.id, w.task.now().Sub(oldest.cutAt).Round(time.Second), oldest.doing())
 }
 
+// held is how many bytes of runs the task keeps.
+func (w *uploader) held() (n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, node := range w.task.nodes {
+		if node.chain != nil {
+			n += node.chain.Held()
+		}
+	}
+	return n
+}
+
 // put queues an upload, for which there is room.
 func (w *uploader) put(u *upload) {
 	w.mu.Lock()

@@ -6,8 +6,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// JobMetrics are a job's figures as they stand now. Those of rows are absent where no task
-// of the attempt has told them.
+// JobMetrics are a job's figures as they stand now. Those of rows and of state are absent where no
+// task of the attempt has told them.
 type JobMetrics struct {
 	Job              string   `json:"job"` // its id
 	Name             string   `json:"name"`
@@ -18,6 +18,10 @@ type JobMetrics struct {
 	RowsRejected     *int64   `json:"rows_rejected,omitempty"` // since the job began
 	RowsInPerSecond  *float64 `json:"rows_in_per_second,omitempty"`
 	RowsOutPerSecond *float64 `json:"rows_out_per_second,omitempty"`
+	StateBytes       *int64   `json:"state_bytes,omitempty"`     // in memory
+	SpilledEntries   *int64   `json:"spilled_entries,omitempty"` // of the state, on disk only
+	UploadBytes      *int64   `json:"upload_bytes,omitempty"`    // of changes that no completed checkpoint holds yet, in memory
+	DeltaSeconds     *float64 `json:"delta_seconds,omitempty"`   // of a core, since the attempt began, that went into writing what changed of the state
 	// By edge, sender and receiver; none where no attempt runs.
 	Channels []JobChannel `json:"channels"`
 	// Workers that run tasks of the job and did not tell of their channels within 2 s: those
@@ -67,6 +71,7 @@ func (s *Server) getJobMetrics(c echo.Context) error {
 	if r.Known() {
 		v.RowsIn, v.RowsOut, v.RowsRejected = &r.RowsIn, &r.RowsOut, &r.RowsRejected
 		v.RowsInPerSecond, v.RowsOutPerSecond = &r.RowsInPerSecond, &r.RowsOutPerSecond
+		v.StateBytes, v.SpilledEntries, v.UploadBytes, v.DeltaSeconds = &r.State.Bytes, &r.State.Spilled, &r.State.UploadBytes, &r.State.DeltaSeconds
 	}
 	for i, ch := range channels.List {
 		v.Channels[i] = JobChannel{

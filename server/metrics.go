@@ -33,6 +33,9 @@ type metrics struct {
 	jobStatus, jobAttempt, rowsIn, rowsOut, rowsRejected *metric
 	lastID, lastEnded, lastDuration, lastSize            *metric
 	workerUp, workerSlots, workerSlotsFree, metastoreUp  *metric
+	stateBytes, spilled, uploadBytes, deltaSeconds       *metric
+
+	workerBudget, workerHeap, workerMemory, workerStateLimit, workerSpilled *metric
 }
 
 func newMetrics() *metrics {
@@ -55,6 +58,10 @@ func newMetrics() *metrics {
 	m.rowsIn = add(counter, of, "weir_job_rows_in_total", "Rows that the sources of this attempt have read.")
 	m.rowsOut = add(counter, of, "weir_job_rows_out_total", "Rows that the sinks and results of this attempt were given.")
 	m.rowsRejected = add(counter, of, "weir_job_rows_rejected_total", "Rows at fault that were skipped or kept since the job began.")
+	m.stateBytes = add(gauge, of, "weir_job_state_bytes", "State of the job's tasks in memory.")
+	m.spilled = add(gauge, of, "weir_job_state_spilled_entries", "Entries of the state that are on the workers' disks only.")
+	m.uploadBytes = add(gauge, of, "weir_job_upload_bytes", "Changes of the state, in memory, that no completed checkpoint holds yet.")
+	m.deltaSeconds = add(counter, of, "weir_job_delta_seconds_total", "Seconds of a core, in this attempt, that went into writing what changed of the state.")
 	m.lastID = add(gauge, of, "weir_job_last_checkpoint_id", "Number of the last completed checkpoint or savepoint.")
 	m.lastEnded = add(gauge, of, "weir_job_last_checkpoint_timestamp_seconds", "When it was completed, in seconds since 1970.")
 	m.lastDuration = add(gauge, of, "weir_job_last_checkpoint_duration_seconds", "How long it took, from trigger to end.")
@@ -63,6 +70,11 @@ func newMetrics() *metrics {
 	m.workerUp = add(gauge, worker, "weir_worker_up", "1 if a living worker has told its figures within 2 s, 0 if not.")
 	m.workerSlots = add(gauge, worker, "weir_worker_slots", "Slots that the worker has.")
 	m.workerSlotsFree = add(gauge, worker, "weir_worker_slots_free", "Slots that nothing runs in.")
+	m.workerBudget = add(gauge, worker, "weir_worker_memory_budget_bytes", "Memory that the worker may take; no series: as much as there is.")
+	m.workerHeap = add(gauge, worker, "weir_worker_heap_bytes", "Live heap of the worker: state, uploads, network and all else but the cache.")
+	m.workerMemory = add(gauge, []string{"worker", "use"}, "weir_worker_memory_bytes", "What the worker's memory is used for: state, uploads, network (what waits in channels), cache (of what is spilled).")
+	m.workerStateLimit = add(gauge, worker, "weir_worker_state_limit_bytes", "What the state may take of the worker's memory just now; over it entries are spilled.")
+	m.workerSpilled = add(gauge, worker, "weir_worker_spilled_bytes", "State on the worker's disk.")
 	m.metastoreUp = add(gauge, nil, "weir_metastore_up", "1 if the jobs and their checkpoints could be read, 0 if not: the series of jobs and channels are then not whole.")
 	return m
 }
@@ -114,6 +126,9 @@ func (x scrape) Collect(ch chan<- prometheus.Metric) {
 		m.workerUp.send(ch, number(w.Up), id)
 		m.workerSlots.send(ch, float64(w.Slots), id)
 		m.workerSlotsFree.send(ch, float64(w.FreeSlots), id)
+		if w.Up {
+			m.memory(ch, id, w.Memory)
+		}
 	}
 	names := map[weir.JobID]string{}
 	ctx, cancel := context.WithTimeout(x.ctx, historyWithin)
@@ -160,6 +175,24 @@ func (m *metrics) job(ch chan<- prometheus.Metric, j job.Figures) {
 	m.rowsIn.send(ch, float64(j.Rates.RowsIn), id, name)
 	m.rowsOut.send(ch, float64(j.Rates.RowsOut), id, name)
 	m.rowsRejected.send(ch, float64(j.Rates.RowsRejected), id, name)
+	m.stateBytes.send(ch, float64(j.Rates.State.Bytes), id, name)
+	m.spilled.send(ch, float64(j.Rates.State.Spilled), id, name)
+	m.uploadBytes.send(ch, float64(j.Rates.State.UploadBytes), id, name)
+	m.deltaSeconds.send(ch, j.Rates.State.DeltaSeconds, id, name)
+}
+
+// memory tells how a worker's memory is used.
+func (m *metrics) memory(ch chan<- prometheus.Metric, worker string, f job.Memory) {
+	if f.Budget > 0 {
+		m.workerBudget.send(ch, float64(f.Budget), worker)
+		m.workerStateLimit.send(ch, float64(f.StateLimit), worker)
+	}
+	m.workerHeap.send(ch, float64(f.Heap), worker)
+	m.workerMemory.send(ch, float64(f.State), worker, "state")
+	m.workerMemory.send(ch, float64(f.Uploads), worker, "uploads")
+	m.workerMemory.send(ch, float64(f.Network), worker, "network")
+	m.workerMemory.send(ch, float64(f.Cache), worker, "cache")
+	m.workerSpilled.send(ch, float64(f.Spilled), worker)
 }
 
 func (x scrape) lastCheckpoint(ctx context.Context, ch chan<- prometheus.Metric, j weir.Job) error {

@@ -67,14 +67,15 @@ func TestMetrics(t *testing.T) {
 		if err != nil {
 			return job.Observation{}, err
 		}
-		rates := job.Rates{RowsIn: 12, RowsOut: 5, RowsRejected: 2, Chains: []job.ChainRates{{Tasks: 1}}}
+		rates := job.Rates{RowsIn: 12, RowsOut: 5, RowsRejected: 2, State: job.StateFigures{Bytes: 13, Spilled: 14, UploadBytes: 15, DeltaSeconds: 1.5}, Chains: []job.ChainRates{{Tasks: 1}}}
 		over := weir.Job{ID: weir.JobID(ended.ID), Name: "ended", Status: weir.StatusFailed, Attempt: weir.AttemptID{Number: 3}}
 		again := over
 		again.Status = weir.StatusRunning
 		return job.Observation{
 			Jobs: []job.Figures{{Job: j, Rates: rates}, {Job: over}, {Job: again}},
 			Workers: []job.WorkerFigures{
-				{Worker: job.Worker{ID: "w1", Slots: 4, FreeSlots: 3}, Up: true}, {Worker: job.Worker{ID: "w2", Slots: 2}},
+				{Worker: job.Worker{ID: "w1", Slots: 4, FreeSlots: 3, Memory: job.Memory{Budget: 100, Heap: 90, State: 50, StateLimit: 60, Spilled: 500, Uploads: 7, Network: 8, Cache: 9}}, Up: true},
+				{Worker: job.Worker{ID: "w2", Slots: 2, Memory: job.Memory{Heap: 1}}}, {Worker: job.Worker{ID: "w3"}, Up: true},
 			},
 			Channels: []job.Channel{
 				{Job: j.ID, ID: weir.ChannelID{From: at(0, 1), To: at(1, 0)}, QueuedBytes: 1, UnackedBytes: 2, CreditBytes: 3, BytesPerSecond: 4.5, Resent: 6},
@@ -100,11 +101,19 @@ func TestMetrics(t *testing.T) {
 		"weir_job_last_checkpoint_size_bytes{" + of + "} 2048",
 		"weir_job_last_checkpoint_timestamp_seconds{" + of + "} 1.77236640025e+09",
 		"weir_job_rows_in_total{" + of + "} 12", "weir_job_rows_out_total{" + of + "} 5", "weir_job_rows_rejected_total{" + of + "} 2",
+		"weir_job_state_bytes{" + of + "} 13", "weir_job_state_spilled_entries{" + of + "} 14", "weir_job_upload_bytes{" + of + "} 15", "weir_job_delta_seconds_total{" + of + "} 1.5",
 		"weir_job_status{" + of + `,status="RUNNING"} 1`, "weir_job_status{" + over + `,status="FAILED"} 1`,
 		"weir_metastore_up 1",
-		`weir_worker_slots{worker="w1"} 4`, `weir_worker_slots{worker="w2"} 2`,
-		`weir_worker_slots_free{worker="w1"} 3`, `weir_worker_slots_free{worker="w2"} 0`,
-		`weir_worker_up{worker="w1"} 1`, `weir_worker_up{worker="w2"} 0`,
+		`weir_worker_slots{worker="w1"} 4`, `weir_worker_slots{worker="w2"} 2`, `weir_worker_slots{worker="w3"} 0`,
+		`weir_worker_slots_free{worker="w1"} 3`, `weir_worker_slots_free{worker="w2"} 0`, `weir_worker_slots_free{worker="w3"} 0`,
+		`weir_worker_up{worker="w1"} 1`, `weir_worker_up{worker="w2"} 0`, `weir_worker_up{worker="w3"} 1`,
+		`weir_worker_memory_budget_bytes{worker="w1"} 100`, `weir_worker_state_limit_bytes{worker="w1"} 60`,
+		`weir_worker_heap_bytes{worker="w1"} 90`, `weir_worker_spilled_bytes{worker="w1"} 500`,
+		`weir_worker_memory_bytes{use="state",worker="w1"} 50`, `weir_worker_memory_bytes{use="uploads",worker="w1"} 7`,
+		`weir_worker_memory_bytes{use="network",worker="w1"} 8`, `weir_worker_memory_bytes{use="cache",worker="w1"} 9`,
+		`weir_worker_heap_bytes{worker="w3"} 0`, `weir_worker_spilled_bytes{worker="w3"} 0`,
+		`weir_worker_memory_bytes{use="state",worker="w3"} 0`, `weir_worker_memory_bytes{use="uploads",worker="w3"} 0`,
+		`weir_worker_memory_bytes{use="network",worker="w3"} 0`, `weir_worker_memory_bytes{use="cache",worker="w3"} 0`,
 	}
 	got := own(text)
 	slices.Sort(got)

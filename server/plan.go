@@ -86,9 +86,11 @@ type JobChain struct {
 	RowsOut          *int64         `json:"rows_out,omitempty"`
 	RowsInPerSecond  *float64       `json:"rows_in_per_second,omitempty"`
 	RowsOutPerSecond *float64       `json:"rows_out_per_second,omitempty"`
-	Busy             float64        `json:"busy"`           // share of time of the busiest subtask
-	BackPressured    float64        `json:"back_pressured"` // of the most blocked one
-	StateBytes       int64          `json:"state_bytes"`
+	Busy             float64        `json:"busy"`                      // share of time of the busiest subtask
+	BackPressured    float64        `json:"back_pressured"`            // of the most blocked one
+	StateBytes       int64          `json:"state_bytes"`               // in memory
+	SpilledEntries   int64          `json:"spilled_entries,omitempty"` // of the state, on disk only
+	DeltaSeconds     float64        `json:"delta_seconds,omitempty"`   // of a core, that went into writing what changed of the state
 	Watermark        *time.Time     `json:"watermark,omitempty"`
 } // @name JobChain
 
@@ -208,7 +210,8 @@ func viewJobPlan(j weir.Job, rates job.Rates) (JobPlan, error) {
 		}
 		c := &v.Chains[r.Chain]
 		c.RowsIn, c.RowsOut, c.RowsInPerSecond, c.RowsOutPerSecond = &r.RowsIn, &r.RowsOut, &r.RowsInPerSecond, &r.RowsOutPerSecond
-		c.Busy, c.BackPressured, c.StateBytes, c.Watermark = r.Busy, r.Blocked, r.StateBytes, optional(r.Watermark)
+		c.Busy, c.BackPressured, c.Watermark = r.Busy, r.Blocked, optional(r.Watermark)
+		c.StateBytes, c.SpilledEntries, c.DeltaSeconds = r.State.Bytes, r.State.Spilled, r.State.DeltaSeconds
 	}
 	return v, nil
 }

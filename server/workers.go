@@ -20,7 +20,19 @@ type Worker struct {
 	Tasks       int       `json:"tasks"`
 	Jobs        []string  `json:"jobs"` // ids
 	HeardAt     time.Time `json:"heard_at"`
+
+	Memory WorkerMemory `json:"memory"`
 } // @name Worker
+
+// WorkerMemory is how a worker's memory is used.
+type WorkerMemory struct {
+	BudgetBytes     int64 `json:"budget_bytes,omitempty"`      // that it may take; absent: as much as there is
+	HeapBytes       int64 `json:"heap_bytes"`                  // live, state included
+	StateBytes      int64 `json:"state_bytes"`                 // of all tasks
+	StateLimitBytes int64 `json:"state_limit_bytes,omitempty"` // that state may take just now; over it entries are spilled
+	UploadBytes     int64 `json:"upload_bytes"`                // changes of the state that no completed checkpoint holds yet
+	SpilledBytes    int64 `json:"spilled_bytes"`               // state on its disk
+} // @name WorkerMemory
 
 // A WorkerList lists workers by id.
 type WorkerList struct {
@@ -47,6 +59,10 @@ func (s *Server) listWorkers(c echo.Context) error {
 		v := Worker{
 			ID: string(w.ID), Incarnation: w.Incarnation, PID: w.PID, Host: w.Host, Slots: w.Slots, FreeSlots: w.FreeSlots,
 			Tasks: w.Tasks, Jobs: []string{}, HeardAt: w.HeardAt.UTC(),
+			Memory: WorkerMemory{
+				BudgetBytes: w.Memory.Budget, HeapBytes: w.Memory.Heap, StateBytes: w.Memory.State, StateLimitBytes: w.Memory.StateLimit,
+				UploadBytes: w.Memory.Uploads, SpilledBytes: w.Memory.Spilled,
+			},
 		}
 		for _, id := range w.Jobs {
 			v.Jobs = append(v.Jobs, string(id))

@@ -123,16 +123,25 @@ func newWorkerList() *cobra.Command {
 					Host      string `json:"host"`
 					Slots     int    `json:"slots"`
 					FreeSlots int    `json:"free_slots"`
+					Memory    struct {
+						Budget  int64 `json:"budget_bytes"`
+						Heap    int64 `json:"heap_bytes"`
+						State   int64 `json:"state_bytes"`
+						Spilled int64 `json:"spilled_bytes"`
+					} `json:"memory"`
 				} `json:"workers"`
 			}
 			if err := c.do(cmd.Context(), "GET", "/v1/workers", nil, &list); err != nil {
 				return err
 			}
 			return f.show(cmd.OutOrStdout(), list.Workers, func(w io.Writer) error {
-				t := newTextTable("ID", "HOST", "PID", "SLOTS", "FREE")
-				t.right[2], t.right[3], t.right[4] = true, true, true
+				t := newTextTable("ID", "HOST", "PID", "SLOTS", "FREE", "BUDGET", "HEAP", "STATE", "SPILLED")
+				for i := 2; i < len(t.right); i++ {
+					t.right[i] = true
+				}
 				for _, v := range list.Workers {
-					t.add(v.ID, v.Host, strconv.Itoa(v.PID), strconv.Itoa(v.Slots), strconv.Itoa(v.FreeSlots))
+					t.add(v.ID, v.Host, strconv.Itoa(v.PID), strconv.Itoa(v.Slots), strconv.Itoa(v.FreeSlots),
+						bytesText(v.Memory.Budget), bytesText(v.Memory.Heap), bytesText(v.Memory.State), bytesText(v.Memory.Spilled))
 				}
 				return t.print(w)
 			})

@@ -16,6 +16,10 @@ type metricsView struct {
 	RowsOut          *int64   `json:"rows_out"`
 	RowsInPerSecond  *float64 `json:"rows_in_per_second"`
 	RowsOutPerSecond *float64 `json:"rows_out_per_second"`
+	StateBytes       *int64   `json:"state_bytes"` // nil: nor these
+	SpilledEntries   *int64   `json:"spilled_entries"`
+	UploadBytes      *int64   `json:"upload_bytes"`
+	DeltaSeconds     *float64 `json:"delta_seconds"`
 	Channels         []struct {
 		Edge           int     `json:"edge"`
 		From           string  `json:"from"`
@@ -37,6 +41,15 @@ func (m metricsView) rows() string {
 	}
 	return fmt.Sprintf("rows in %s, %s/s; rows out %s, %s/s",
 		groupedIfKnown(m.RowsIn), groupedIfKnown(m.RowsInPerSecond), groupedIfKnown(m.RowsOut), groupedIfKnown(m.RowsOutPerSecond))
+}
+
+// state says in a line what is known of the state.
+func (m metricsView) state() string {
+	if m.StateBytes == nil || m.SpilledEntries == nil || m.UploadBytes == nil || m.DeltaSeconds == nil {
+		return "state not known"
+	}
+	return fmt.Sprintf("state %s in memory, %s entries on disk only, %s not in a checkpoint yet; %.1f s of a core went into writing what changed",
+		bytesText(*m.StateBytes), grouped(*m.SpilledEntries), bytesText(*m.UploadBytes), *m.DeltaSeconds)
 }
 
 func newJobMetrics() *cobra.Command {
@@ -65,9 +78,9 @@ func newJobMetrics() *cobra.Command {
 	return cmd
 }
 
-// print writes a line of rates, a table of channels, and who is missing in it.
+// print writes a line of rates, one of state, a table of channels, and who is missing in it.
 func (m metricsView) print(w io.Writer) error {
-	if _, err := fmt.Fprintln(w, m.rows()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n%s\n", m.rows(), m.state()); err != nil {
 		return err
 	}
 	t := newTextTable("EDGE", "FROM", "TO", "LOCAL", "QUEUED", "UNACKED", "CREDIT", "PER SECOND", "RESENT")

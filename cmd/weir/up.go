@@ -48,6 +48,8 @@ type upOptions struct {
 	insecure bool
 	files    []string
 	logLevel string
+	memory   byteSize // of all processes
+	share    int64    // of it, each worker's; 0: nobody knows
 	history  checkpoint.Thinning
 	// quiet says nothing when ready: weir run is the one who speaks.
 	quiet bool
@@ -76,6 +78,7 @@ func newUp() *cobra.Command {
 	f.BoolVar(&o.demo, "demo", false, "have the unbounded demo table user_behavior")
 	f.BoolVar(&o.insecure, "insecure", false, "listen on an address other than loopback, without tokens")
 	f.StringArrayVar(&o.files, "files", nil, "a folder that file tables may use (default: the current one)")
+	memoryFlag(f, &o.memory, "the limit of the control group, or half of the machine's, for all processes")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	historyFlags(f, &o.history)
 	return cmd
@@ -123,6 +126,9 @@ func up(ctx context.Context, o upOptions, stdout, stderr io.Writer, ready func(u
 	}
 	log, err := newLogger(stderr, o.logLevel)
 	if err != nil {
+		return err
+	}
+	if err := o.divideMemory(log); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(o.data, 0o755); err != nil {
@@ -174,6 +180,21 @@ func up(ctx context.Context, o upOptions, stdout, stderr io.Writer, ready func(u
 		return nil
 	})
 	return g.Wait()
+}
+
+// divideMemory gives the workers and this process their parts of the memory.
+func (o *upOptions) divideMemory(log *slog.Logger) error {
+	found, err := findMemory(o.memory, os.DirFS("/"), upPart)
+	if err != nil {
+		log.Warn("the limit on memory is not known for sure", "err", err)
+	}
+	server, share, err := divideUp(found, o.workers)
+	if err != nil {
+		return err
+	}
+	o.share = share
+	limitHeap(server, log)
+	return nil
 }
 
 // server is the configuration of the server, all of it in the data folder, unless objects
@@ -282,6 +303,9 @@ func (c *child) once(ctx context.Context, self string) error {
 		"--slots", strconv.Itoa(c.up.slots), "--data", filepath.Join(c.up.data, string(c.id)),
 		"--log-level", c.up.logLevel, "--exit-with-stdin",
 	}
+	if c.up.share > 0 {
+		args = append(args, "--memory", strconv.FormatInt(c.up.share, 10))
+	}
 	for _, f := range c.up.files {
 		args = append(args, "--files", f)
 	}
@@ -302,7 +326,9 @@ func (c *child) once(ctx context.Context, self string) error {
 // childEnv is the environment of a worker of ours: the token of the NATS server within
 // this process, and nothing that is meant for another one.
 func childEnv(env []string, token string) []string {
-	env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "WEIR_NATS") || strings.HasPrefix(v, "WEIR_CLUSTER=") })
+	env = slices.DeleteFunc(env, func(v string) bool {
+		return strings.HasPrefix(v, "WEIR_NATS") || strings.HasPrefix(v, "WEIR_MEMORY=") || strings.HasPrefix(v, "WEIR_CLUSTER=")
+	})
 	return append(env, "WEIR_NATS_TOKEN="+token)
 }
 

@@ -20,6 +20,7 @@ import (
 	"weir/exec/op"
 	"weir/exec/sink"
 	"weir/exec/source"
+	"weir/exec/state"
 	"weir/exec/worker"
 	"weir/transport"
 )
@@ -35,6 +36,7 @@ type workerConfig struct {
 	files         []string
 	level         string
 	keep          int64 // MiB
+	memory        byteSize
 	exitWithStdin bool
 }
 
@@ -63,6 +65,7 @@ func newWorker() *cobra.Command {
 	f.IntVar(&conf.slots, "slots", 4, "slots: room for one subtask of every operator of a job each")
 	f.StringArrayVar(&conf.files, "files", nil, "a folder that file tables may use (default: none)")
 	f.Int64Var(&conf.keep, "keep", 1024, "MiB of the state it stores in S3 to keep in --data too, for restarts after another worker's death; 0: none")
+	memoryFlag(f, &conf.memory, "the limit of the control group, or 3/4 of the machine's")
 	f.StringVar(&conf.level, "log-level", "info", "debug, info, warn or error")
 	f.BoolVar(&conf.exitWithStdin, "exit-with-stdin", false, "end when standard input closes")
 	_ = f.MarkHidden("exit-with-stdin")
@@ -98,6 +101,14 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Wri
 	if conf.files, err = roots(conf.files); err != nil {
 		return err
 	}
+	found, err := findMemory(conf.memory, os.DirFS("/"), workerPart)
+	if err != nil {
+		log.Warn("the limit on memory is not known for sure", "err", err)
+	}
+	plan, err := planWorker(found)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(conf.data, 0o755); err != nil {
 		return err
 	}
@@ -105,7 +116,11 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Wri
 	if err != nil {
 		return err
 	}
-	opts := conf.nats.options(transport.Options{Name: "weir-worker-" + conf.id, Cluster: conf.cluster, Worker: weir.WorkerID(conf.id), Log: log, Objects: blob.Whole{Store: blobs}})
+	memory, err := conf.openMemory(plan, log)
+	if err != nil {
+		return err
+	}
+	opts := conf.nats.options(plan.limit(transport.Options{Name: "weir-worker-" + conf.id, Cluster: conf.cluster, Worker: weir.WorkerID(conf.id), Log: log, Objects: blob.Whole{Store: blobs}}))
 	control, err := transport.OpenControl(ctx, opts)
 	if err != nil {
 		return natsUsage(err)
@@ -120,7 +135,7 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Wri
 		Control: control, Network: network, Blobs: blobs,
 		Openers: exec.Openers{Source: source.Open, Operator: op.Open, Sink: sink.Open},
 		Files:   conf.files, Logger: log,
-		Keep: filepath.Join(conf.data, "kept"), KeepBytes: conf.keep << 20,
+		Keep: filepath.Join(conf.data, "kept"), KeepBytes: conf.keep << 20, Memory: memory,
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,5 +154,16 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Wri
 	g.Go(func() error { return network.Run(networkCtx) })
 	err = w.Run(ctx)
 	closeNetwork()
-	return errors.Join(err, g.Wait())
+	return errors.Join(err, g.Wait(), memory.Disk.Close())
+}
+
+// openMemory limits the heap and opens the disk for what does not fit, below the worker's folder.
+func (conf workerConfig) openMemory(p memoryPlan, log *slog.Logger) (worker.Memory, error) {
+	disk, err := state.NewDisk(filepath.Join(conf.data, "spill"), state.DiskOptions{Cache: p.cache, Log: log})
+	if err != nil {
+		return worker.Memory{}, err
+	}
+	heap := limitHeap(p.heap, log)
+	log.Info("memory", "budget", sizeText(p.budget.bytes), "from", p.budget.from, "heap", sizeText(heap))
+	return worker.Memory{Budget: p.budget.bytes, Heap: heap, Cache: p.cache, State: state.NewBudget(heap / 2), Disk: disk, SetGC: setGC()}, nil
 }

@@ -13,10 +13,11 @@ type Channels struct {
 	Job weir.JobID `json:"job,omitempty"` // empty: those of all jobs
 }
 
-// A ChannelList is how the channels of a worker fare, in order.
+// A ChannelList is how the channels of a worker fare, in order, and what it takes of memory.
 type ChannelList struct {
 	Header
 	Channels []weir.ChannelStats `json:"channels"`
+	Memory   Memory              `json:"memory"` // of the worker
 }
 
 // AllSubtasks stands for the subtask of a task in weir.ChannelStats that are a sum.

@@ -38,6 +38,7 @@ func messages() map[string]deploy.Message {
 	row := json.RawMessage(`{"k":1}`)
 	report := deploy.Report{Header: head, Worker: "w1", Incarnation: "00ff", Job: job, Attempt: attempt}
 	with := func(set func(*deploy.Report)) deploy.Report { r := report; set(&r); return r }
+	memory := deploy.Memory{Budget: 9, Heap: 8, State: 7, StateLimit: 6, Spilled: 5, Uploads: 4, Network: 3, Cache: 2}
 	return map[string]deploy.Message{
 		"deploy": deploy.Deploy{
 			Header: head, Job: job, Attempt: attempt, Term: 5, Graph: graph, Mode: checkpoint.AtLeastOnce, Parallelism: 2, FrameLimit: 4096, MaxParallelism: 8,
@@ -53,7 +54,7 @@ func messages() map[string]deploy.Message {
 		"channel_list": deploy.ChannelList{Header: head, Channels: []weir.ChannelStats{{
 			Job: job, Attempt: attempt, Channel: weir.ChannelID{Edge: 1, From: weir.TaskID{Subtask: deploy.AllSubtasks}, To: task}, Local: true, Sending: true,
 			QueuedBytes: 1, UnackedBytes: 2, CreditBytes: 3, BytesPerSecond: 4.5, Resent: 5,
-		}}},
+		}}, Memory: memory},
 		"progressed": deploy.Progressed{Header: head, Tasks: []checkpoint.Progress{{
 			Task: task, Worker: "w1", Stage: checkpoint.StageAligning, SinceMS: 1.5, Missing: []weir.TaskID{{Subtask: 1}}, BackPressured: 0.5, Busy: 0.25, Doing: "storing object 3",
 		}}},
@@ -94,10 +95,10 @@ func messages() map[string]deploy.Message {
 		"returned":         deploy.Returned{Header: head, Worker: "w1", Incarnation: "00ff", Attempts: []deploy.Held{{Job: job, Attempt: attempt, Ended: true}}},
 		"over":             deploy.Over{Header: head, Attempts: []deploy.Held{{Job: job, Attempt: attempt}}},
 		"heartbeat": deploy.Heartbeat{
-			Header: head, Worker: "w1", Incarnation: "00ff", PID: 42, Host: "h", Slots: 4, UsedSlots: 1, Leaving: true,
+			Header: head, Worker: "w1", Incarnation: "00ff", PID: 42, Host: "h", Slots: 4, UsedSlots: 1, Leaving: true, Memory: memory,
 			Attempts: []deploy.Running{{Job: job, Attempt: attempt, Tasks: []deploy.TaskStats{{
 				Task: task, RowsIn: 5, RowsOut: 4, Busy: 0.5, Blocked: 0.25,
-				Ended: true, Watermark: 1000, State: 77, Rejected: 3,
+				Ended: true, Watermark: 1000, State: 77, Rejected: 3, Spilled: 6, Uploads: 9, Delta: 1.25,
 			}}}},
 		},
 	}

@@ -67,8 +67,21 @@ type Heartbeat struct {
 	Slots       int           `json:"slots"`
 	UsedSlots   int           `json:"used_slots"`
 	Attempts    []Running     `json:"attempts,omitempty"`
+	Memory      Memory        `json:"memory"`
 	// Leaving: the worker ends in an orderly way and takes no tasks.
 	Leaving bool `json:"leaving,omitempty"`
+}
+
+// Memory is how the memory of a worker is used, in bytes.
+type Memory struct {
+	Budget     int64 `json:"budget,omitempty"` // of the process; 0: none
+	Heap       int64 `json:"heap"`             // of Go's runtime, live; State, Uploads and Network are parts of it
+	State      int64 `json:"state,omitempty"`  // of all tasks
+	StateLimit int64 `json:"state_limit,omitempty"`
+	Spilled    int64 `json:"spilled,omitempty"` // on disk
+	Uploads    int64 `json:"uploads,omitempty"` // runs that no completed checkpoint holds yet
+	Network    int64 `json:"network,omitempty"` // in channels; told with the channels alone
+	Cache      int64 `json:"cache,omitempty"`   // of what is on disk
 }
 
 // Running is an attempt that runs on a worker.
@@ -92,7 +105,13 @@ type TaskStats struct {
 	Ended   bool    `json:"ended,omitempty"`
 	// Watermark is event time in microseconds since 1970; 0: none.
 	Watermark int64 `json:"watermark,omitempty"`
-	State     int64 `json:"state_bytes,omitempty"`
+	State     int64 `json:"state_bytes,omitempty"` // in memory
+	// Spilled is how many entries of the state are on disk only, Uploads how many bytes of runs
+	// no completed checkpoint holds yet.
+	Spilled int64 `json:"spilled_entries,omitempty"`
+	Uploads int64 `json:"upload_bytes,omitempty"`
+	// Delta is how many seconds of a core went into writing what has changed of the state.
+	Delta float64 `json:"delta_seconds,omitempty"`
 	// Rejected is how many rows a task of rejects counts, restored ones included.
 	Rejected int64 `json:"rejected,omitempty"`
 }

@@ -64,12 +64,17 @@ func (s *Store) shrink() (int, error) {
 
 // account tells the budget what the store takes.
 func (s *Store) account() int64 {
-	var size int64
+	var size, cold int64
 	for _, t := range s.tables {
 		size += t.bytes()
+		if t.cold != nil {
+			cold += int64(t.cold.n)
+		}
 	}
 	s.budget.used.Add(size - s.size)
 	s.size = size
+	s.figures.bytes.Store(size)
+	s.figures.cold.Store(cold)
 	return size
 }
 

@@ -29,12 +29,13 @@ type Layout struct {
 type Store struct {
 	maxParallelism int
 	keyGroups      weir.KeyGroupRange
-	tables         []*Table     // in the order of their declaration
-	generation     uint64       // grows with each cut; 0 while the store is restored
-	disk           *Disk        // nil: nothing is spilled
-	space          []byte       // the prefix of its keys on disk
-	budget         *Budget      // nil: none
-	size           int64        // as the budget knows it
+	tables         []*Table // in the order of their declaration
+	generation     uint64   // grows with each cut; 0 while the store is restored
+	disk           *Disk    // nil: nothing is spilled
+	space          []byte   // the prefix of its keys on disk
+	budget         *Budget  // nil: none
+	size           int64    // as the budget knows it
+	figures        figures
 	old            bool         // restored from an older version, which knew one kind of keys
 	open           atomic.Int64 // cuts not yet released
 	mu             struct {

@@ -209,6 +209,7 @@ func (a *attempt) running() deploy.Running {
 			s := task.Stats()
 			stats.RowsIn, stats.RowsOut, stats.Busy, stats.Blocked, stats.Ended = s.RowsIn, s.RowsOut, s.Busy, s.BackPressured, s.Ended
 			stats.Rejected = s.Rejected
+			stats.State, stats.Spilled, stats.Uploads, stats.Delta = s.StateBytes, s.SpilledEntries, s.UploadBytes, s.DeltaSeconds
 			ops := a.m.Graph.Chains[t.Task.Chain].Operators
 			if last := len(ops) - 1; ops[last].Kind == plan.Sink || ops[last].Kind == plan.Result {
 				stats.RowsOut = s.Operators[last].RowsIn

@@ -196,13 +196,17 @@ func (w *Worker) progress(m deploy.Progress) ([]byte, error) {
 	return deploy.Encode(answer), nil
 }
 
-// channels says how the channels here fare, of one job or of all.
+// channels says how the channels here fare, of one job or of all, and what all of it takes
+// of memory.
 func (w *Worker) channels(m deploy.Channels) []byte {
-	list := w.cfg.Network.Channels()
+	list, memory := w.cfg.Network.Channels(), w.heartbeat().Memory
+	for _, c := range list {
+		memory.Network += c.QueuedBytes + c.UnackedBytes
+	}
 	if m.Job != "" {
 		list = slices.DeleteFunc(list, func(c weir.ChannelStats) bool { return c.Job != m.Job })
 	}
-	return deploy.Encode(deploy.ChannelList{Header: deploy.Head(), Channels: deploy.SumChannels(list, deploy.MaxChannels)})
+	return deploy.Encode(deploy.ChannelList{Header: deploy.Head(), Channels: deploy.SumChannels(list, deploy.MaxChannels), Memory: memory})
 }
 
 // each tells tasks of an attempt, in turn; the first failure ends it.

@@ -35,6 +35,10 @@
 //	   is checked before a task gets it, and from the first that is not as it was written
 //	   on, or where there is no copy, the object comes from storage. Memory holds 8 bytes per
 //	   64 KiB of them, and 64 KiB for each object that is being stored or restored.
+//	W10 State may take what nothing else of the worker needs (memory.go): once a second what is live
+//	   beside it is measured; more of that counts at once, less of it slowly. The heap is
+//	   collected after it has grown by what a collection looks through, and a part of the
+//	   rest.
 //
 // # Goroutines
 //
@@ -61,7 +65,7 @@
 //
 // # Testing
 //
-// testdata/watch are scripts over the watch. Copies of state are tested against a model with
+// testdata/watch are scripts over the watch, testdata/sharing over the sharing of memory. Copies of state are tested against a model with
 // files that are damaged and disks that are full. worker_test.go drives a worker by commands over a control in memory, with operators
 // that fail on demand; the integration test of server/job runs several with a server.
 package worker

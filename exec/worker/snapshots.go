@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -20,12 +21,14 @@ const (
 	snapshotIdle  = 10 * time.Second // after its last read
 	snapshotsMost = 4
 	snapshotBytes = 256 << 20 // as objects, of all together; one may be larger
+	snapshotPart  = 8         // and no more than this part of the heap's limit
 )
 
 // snapshots keeps the results that were read from snapshots last, so that whoever
 // pages through one has it loaded once. The zero value keeps none yet.
 type snapshots struct {
-	mu struct {
+	most int64 // bytes; 0: snapshotBytes
+	mu   struct {
 		sync.Mutex
 		open []*snapshot // the one read last is the last
 	}
@@ -95,7 +98,7 @@ func (s *snapshots) use(from deploy.Snapshot, now time.Time) (*snapshot, error) 
 	var total int64
 	for i := len(s.mu.open) - 1; i >= 0; i-- {
 		total += s.mu.open[i].bytes
-		if n := len(s.mu.open) - i; n > 1 && (n > snapshotsMost || total > snapshotBytes) {
+		if n := len(s.mu.open) - i; n > 1 && (n > snapshotsMost || total > cmp.Or(s.most, snapshotBytes)) {
 			s.mu.open = slices.Delete(s.mu.open, 0, i+1)
 			break
 		}

@@ -65,6 +65,7 @@ type Config struct {
 	// is in it when Run begins is removed. 0 bytes: no copies.
 	Keep      string
 	KeepBytes int64
+	Memory    Memory
 	Logger    *slog.Logger
 	Now       func() time.Time // nil: time.Now
 	Tasks     exec.Options
@@ -86,6 +87,7 @@ type Worker struct {
 	runCtx      context.Context // of Run; attempts live under it
 	snapshots   snapshots
 	kept        *kept
+	memory      *memory
 
 	mu struct {
 		sync.Mutex
@@ -105,6 +107,11 @@ func New(cfg Config) *Worker {
 	cfg.Patience = cmp.Or(cfg.Patience, 20*time.Second)
 	w := &Worker{cfg: cfg, incarnation: weir.NewIncarnation(), kickC: make(chan struct{}, 1)}
 	w.kept = newKept(cfg.Blobs, filepath.Join(cfg.Keep, w.incarnation), cfg.KeepBytes, cfg.Logger.With("worker", cfg.ID))
+	w.cfg.Tasks.Budget, w.cfg.Tasks.Disk = cfg.Memory.State, cfg.Memory.Disk
+	w.memory = newMemory(cfg.Memory)
+	if cfg.Memory.Heap > 0 {
+		w.snapshots.most = min(snapshotBytes, cfg.Memory.Heap/snapshotPart)
+	}
 	w.mu.attempts, w.mu.newest = map[weir.JobID]*attempt{}, map[weir.JobID]weir.AttemptID{}
 	return w
 }
@@ -156,6 +163,7 @@ func (w *Worker) beat(ctx context.Context) error {
 	defer ticker.Stop()
 	reached := true
 	for {
+		w.memory.look()
 		reached = w.sayAlive(ctx, reached)
 		w.snapshots.expire(w.cfg.Now())
 		select {
@@ -213,6 +221,12 @@ func (w *Worker) heartbeat() deploy.Heartbeat {
 		a := w.mu.attempts[job]
 		b.UsedSlots += a.slots()
 		b.Attempts = append(b.Attempts, a.running())
+	}
+	b.Memory = w.memory.figures()
+	for _, a := range b.Attempts {
+		for _, t := range a.Tasks {
+			b.Memory.Uploads += t.Uploads
+		}
 	}
 	return b
 }

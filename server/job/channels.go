@@ -43,11 +43,15 @@ type Figures struct {
 	Rates Rates // of a job that has ended only where its last words are known
 }
 
-// WorkerFigures are a worker and whether it answered.
+// WorkerFigures are a worker, whether it answered, and how its memory is used: as it answered, or as its last
+// heartbeat said, without what is in channels.
 type WorkerFigures struct {
 	Worker
 	Up bool
 }
+
+// Memory is how a worker's memory is used.
+type Memory = deploy.Memory
 
 // An Observation is everything that is measured at one time.
 type Observation struct {
@@ -84,9 +88,12 @@ func (s *Service) observe(ctx context.Context) (Observation, error) {
 		o.Jobs, err = s.observeJobs(ctx)
 		return err
 	})
-	stats, up := s.askChannels(ctx, ids, "")
+	stats, memory, up := s.askChannels(ctx, ids, "")
 	o.Channels = mergeChannels(stats)
 	for i, w := range workers {
+		if up[i] {
+			w.Memory = memory[i]
+		}
 		o.Workers = append(o.Workers, WorkerFigures{w, up[i]})
 	}
 	err = jobs.Wait()
@@ -121,7 +128,7 @@ func (s *Service) channels(ctx context.Context, idOrName string) (Channels, erro
 	s.mu.Lock()
 	ids := s.mu.workers.runs(j.ID, weir.AttemptID{})
 	s.mu.Unlock()
-	stats, up := s.askChannels(ctx, ids, j.ID)
+	stats, _, up := s.askChannels(ctx, ids, j.ID)
 	c := Channels{List: mergeChannels(stats)}
 	for i, id := range ids {
 		if !up[i] {
@@ -131,11 +138,11 @@ func (s *Service) channels(ctx context.Context, idOrName string) (Channels, erro
 	return c, nil
 }
 
-// askChannels asks workers at once for the channels of a job, or of all; up says which of
-// them have answered.
-func (s *Service) askChannels(ctx context.Context, ids []weir.WorkerID, job weir.JobID) (stats []weir.ChannelStats, up []bool) {
+// askChannels asks workers at once for the channels of a job, or of all, and how each
+// uses its memory; up says which of them have answered.
+func (s *Service) askChannels(ctx context.Context, ids []weir.WorkerID, job weir.JobID) (stats []weir.ChannelStats, memory []Memory, up []bool) {
 	lists := make([][]weir.ChannelStats, len(ids))
-	up = make([]bool, len(ids))
+	memory, up = make([]Memory, len(ids)), make([]bool, len(ids))
 	var g errgroup.Group
 	for i, id := range ids {
 		g.Go(func() error {
@@ -151,12 +158,12 @@ func (s *Service) askChannels(ctx context.Context, ids []weir.WorkerID, job weir
 				s.deps.Logger.Debug("a worker does not tell its figures", "worker", id, "err", err)
 				return nil // the others' count
 			}
-			lists[i], up[i] = answer.Channels, true
+			lists[i], memory[i], up[i] = answer.Channels, answer.Memory, true
 			return nil
 		})
 	}
 	g.Wait() //nolint:errcheck // there is none
-	return slices.Concat(lists...), up
+	return slices.Concat(lists...), memory, up
 }
 
 // patience is how long a worker has to answer.

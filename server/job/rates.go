@@ -17,7 +17,7 @@ func (s *Service) workers(context.Context) ([]Worker, error) {
 	list := []Worker{}
 	for _, w := range s.mu.workers.alive() {
 		b := w.beat
-		out := Worker{ID: b.Worker, Incarnation: b.Incarnation, PID: b.PID, Host: b.Host, Slots: b.Slots, FreeSlots: max(b.Slots-b.UsedSlots, 0), HeardAt: w.at}
+		out := Worker{ID: b.Worker, Incarnation: b.Incarnation, PID: b.PID, Host: b.Host, Slots: b.Slots, FreeSlots: max(b.Slots-b.UsedSlots, 0), HeardAt: w.at, Memory: b.Memory}
 		for _, a := range b.Attempts {
 			out.Tasks += len(a.Tasks)
 			out.Jobs = append(out.Jobs, a.Job)
@@ -56,6 +56,7 @@ func (s *Service) ratesOf(j weir.Job) (Rates, error) {
 	}
 	s.mu.Unlock()
 	for i, c := range r.Chains {
+		r.State.add(c.State)
 		if g.Chains[i].Operators[0].Kind == plan.Rejects {
 			continue
 		}
@@ -80,7 +81,7 @@ func (r *Rates) add(t deploy.TaskStats) *ChainRates {
 	c.Tasks++
 	c.RowsIn += t.RowsIn
 	c.RowsOut += t.RowsOut
-	c.StateBytes += t.State
+	c.State.add(StateFigures{t.State, t.Spilled, t.Uploads, t.Delta})
 	r.RowsRejected += t.Rejected
 	if at := time.UnixMicro(t.Watermark); t.Watermark != 0 && (c.Watermark.IsZero() || at.Before(c.Watermark)) {
 		c.Watermark = at

@@ -20,6 +20,7 @@ type Worker struct {
 	Tasks       int
 	Jobs        []weir.JobID
 	HeardAt     time.Time
+	Memory      Memory
 }
 
 // Rates are the figures of a job's running attempt.
@@ -32,7 +33,23 @@ type Rates struct {
 	// RowsInPerSecond and RowsOutPerSecond are those of the last seconds.
 	RowsInPerSecond  float64
 	RowsOutPerSecond float64
+	State            StateFigures
 	Chains           []ChainRates // by chain of the graph
+}
+
+// StateFigures are those of the state of tasks.
+type StateFigures struct {
+	Bytes        int64   // in memory
+	Spilled      int64   // entries on disk only
+	UploadBytes  int64   // runs that no completed checkpoint holds yet
+	DeltaSeconds float64 // of a core, since the attempt began, that went into writing what changed
+}
+
+func (f *StateFigures) add(o StateFigures) {
+	f.Bytes += o.Bytes
+	f.Spilled += o.Spilled
+	f.UploadBytes += o.UploadBytes
+	f.DeltaSeconds += o.DeltaSeconds
 }
 
 // Known reports whether tasks of the attempt have told what they did. Where none has, the
@@ -51,10 +68,10 @@ type ChainRates struct {
 	RowsOutPerSecond float64
 	// Busy and Blocked are the shares of time, 0 to 1, of its busiest and its most
 	// blocked subtask.
-	Busy       float64
-	Blocked    float64
-	Watermark  time.Time // the lowest; zero: none
-	StateBytes int64
+	Busy      float64
+	Blocked   float64
+	Watermark time.Time // the lowest; zero: none
+	State     StateFigures
 }
 
 // The bounds by which a worker is judged (ARCHITECTURE §7).

@@ -981,6 +981,8 @@ export interface components {
             back_pressured: number;
             /** @description share of time of the busiest subtask */
             busy: number;
+            /** @description of a core, that went into writing what changed of the state */
+            delta_seconds?: number;
             operators: components["schemas"]["PlanOperator"][];
             /** @description its subtasks */
             parallelism: number;
@@ -988,6 +990,9 @@ export interface components {
             rows_in_per_second?: number;
             rows_out?: number;
             rows_out_per_second?: number;
+            /** @description of the state, on disk only */
+            spilled_entries?: number;
+            /** @description in memory */
             state_bytes: number;
             /** Format: date-time */
             watermark?: string;
@@ -1027,6 +1032,8 @@ export interface components {
             attempt: number;
             /** @description By edge, sender and receiver; none where no attempt runs. */
             channels: components["schemas"]["JobChannel"][];
+            /** @description of a core, since the attempt began, that went into writing what changed of the state */
+            delta_seconds?: number;
             /** @description its id */
             job: string;
             name: string;
@@ -1038,6 +1045,10 @@ export interface components {
             rows_out_per_second?: number;
             /** @description since the job began */
             rows_rejected?: number;
+            /** @description of the state, on disk only */
+            spilled_entries?: number;
+            /** @description in memory */
+            state_bytes?: number;
             /** @enum {string} */
             status: "CREATED" | "SCHEDULING" | "RUNNING" | "RESTARTING" | "STOPPING" | "STOPPED" | "CANCELED" | "FINISHED" | "FAILED";
             /**
@@ -1045,6 +1056,8 @@ export interface components {
              *     are not all here, or by their other end alone. Rows are what the tasks told last.
              */
             unanswered: string[];
+            /** @description of changes that no completed checkpoint holds yet, in memory */
+            upload_bytes?: number;
         };
         JobPlan: {
             chains: components["schemas"]["JobChain"][];
@@ -1420,12 +1433,27 @@ export interface components {
             incarnation: string;
             /** @description ids */
             jobs: string[];
+            memory: components["schemas"]["WorkerMemory"];
             pid: number;
             slots: number;
             tasks: number;
         };
         WorkerList: {
             workers: components["schemas"]["Worker"][];
+        };
+        WorkerMemory: {
+            /** @description that it may take; absent: as much as there is */
+            budget_bytes?: number;
+            /** @description live, state included */
+            heap_bytes: number;
+            /** @description state on its disk */
+            spilled_bytes: number;
+            /** @description of all tasks */
+            state_bytes: number;
+            /** @description that state may take just now; over it entries are spilled */
+            state_limit_bytes?: number;
+            /** @description changes of the state that no completed checkpoint holds yet */
+            upload_bytes: number;
         };
     };
     responses: never;

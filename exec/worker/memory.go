@@ -1,0 +1,147 @@
+package worker
+
+import (
+	"runtime/metrics"
+	"sync"
+
+	"weir/exec/deploy"
+	"weir/exec/state"
+)
+
+// A Memory is what a worker may take, and what it is shared out with. The zero value has no
+// limit, and leaves the garbage collector alone.
+type Memory struct {
+	Budget int64 // of the process, in bytes
+	Heap   int64 // of these, the soft limit of Go's runtime
+	Cache  int64 // of these, what is kept in memory of the disk's; it lies beside the heap
+	State  *state.Budget
+	Disk   *state.Disk
+	// SetGC sets how many percent the heap may grow until it is collected; nil: it stays.
+	SetGC func(percent int)
+}
+
+// Parts of the heap's limit.
+const (
+	stateMost  = 2  // half of it at most is state: what a cut writes comes on top
+	stateLeast = 16 // and a sixteenth at least
+	spareHeap  = 8  // an eighth for what is garbage and not collected yet
+	calm       = 8  // what is beside the state falls by this part of the way a second
+)
+
+// The heap may grow by what a collection looks at anew, which it costs, and by a part of what
+// it does not look into: state is that, so that a large one does not double.
+const (
+	gcLeast   = 16 << 20
+	gcLive    = 8
+	gcFewest  = 10 // percent
+	gcMost    = 100
+	gcNotable = 10 // a percentage that differs by less than a tenth is not set anew
+)
+
+// heapFigures are what Go's runtime tells.
+type heapFigures struct {
+	cycles   uint64 // of the collector
+	live     int64  // what the last collection left
+	scan     int64  // what it looks through
+	overhead int64  // what the runtime has beside objects and free room for these
+}
+
+// A sharing decides, once a second, what state may take and how often the heap is
+// collected. It is pure.
+type sharing struct {
+	heap    int64 // the limit; 0: none
+	cycles  uint64
+	used    int64 // by state, at the last look
+	beside  int64 // live and not state
+	percent int   // as last set; 0: never
+}
+
+// look takes figures in, and what state takes. The limit of state is what nothing else needs:
+// what is live beside it counts at once when it grows, and is forgotten slowly. percent is 0
+// where it stays.
+func (s *sharing) look(h heapFigures, used int64) (limit int64, percent int) {
+	if h.cycles != s.cycles { // between the two looks: as much of it was state as it was least
+		beside := max(h.live-min(used, s.used), 0)
+		s.beside = max(beside, s.beside-(s.beside-beside)/calm)
+	}
+	s.cycles, s.used = h.cycles, used
+	if s.heap > 0 {
+		limit = min(s.heap-h.overhead-s.heap/spareHeap-s.beside, s.heap/stateMost)
+		limit = max(limit, s.heap/stateLeast)
+	}
+	return limit, s.collect(h)
+}
+
+func (s *sharing) collect(h heapFigures) int {
+	grow := h.scan + h.live/gcLive + gcLeast
+	percent := int(min(max(100*grow/max(h.live, 1), gcFewest), gcMost))
+	if diff := max(percent-s.percent, s.percent-percent); diff*gcNotable < percent {
+		return 0
+	}
+	s.percent = percent
+	return percent
+}
+
+// memory shares a worker's memory out.
+type memory struct {
+	Memory
+	samples []metrics.Sample
+	mu      struct {
+		sync.Mutex
+		sharing sharing
+		heap    int64 // live
+	}
+}
+
+// The runtime's names of heapFigures, in the order in which figures reads them.
+func heapSamples() []metrics.Sample {
+	var list []metrics.Sample
+	for _, name := range []string{
+		"/gc/cycles/total:gc-cycles", "/gc/heap/live:bytes", "/gc/scan/total:bytes", "/memory/classes/total:bytes",
+		"/memory/classes/heap/released:bytes", "/memory/classes/heap/objects:bytes", "/memory/classes/heap/free:bytes",
+	} {
+		list = append(list, metrics.Sample{Name: name})
+	}
+	return list
+}
+
+func newMemory(c Memory) *memory {
+	m := &memory{Memory: c, samples: heapSamples()}
+	m.mu.sharing = sharing{heap: c.Heap}
+	return m
+}
+
+// look shares anew what there is.
+func (m *memory) look() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	metrics.Read(m.samples)
+	at := func(i int) int64 { return int64(m.samples[i].Value.Uint64()) }
+	h := heapFigures{cycles: m.samples[0].Value.Uint64(), live: at(1), scan: at(2), overhead: at(3) - at(4) - at(5) - at(6)}
+	var used int64
+	if m.State != nil {
+		used = m.State.Used()
+	}
+	limit, percent := m.mu.sharing.look(h, used)
+	if m.State != nil && limit > 0 {
+		m.State.SetLimit(limit)
+	}
+	if m.SetGC != nil && percent > 0 {
+		m.SetGC(percent)
+	}
+	m.mu.heap = h.live
+}
+
+// figures are for whoever watches.
+func (m *memory) figures() deploy.Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := deploy.Memory{Budget: m.Budget, Heap: m.mu.heap}
+	if m.State != nil {
+		f.State, f.StateLimit = m.State.Used(), m.State.Limit()
+	}
+	if m.Disk != nil {
+		f.Spilled, f.Cache = m.Disk.Size()
+	}
+	return f
+}
