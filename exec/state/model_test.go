@@ -3,11 +3,12 @@ package state
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -19,15 +20,11 @@ import (
 	"weir/exec/batch"
 )
 
-const testGroups = 16
-
-// A modelValue is an entry of the model: a plain map is the model of a table.
-type modelValue struct {
-	words [2]uint64
-	blob  string
-}
-
-type model map[string]modelValue
+const (
+	testGroups = 16
+	modelKeys  = 9000 // of each table
+	collisions = 50   // of the first keys, every fifth has the hash of the others
+)
 
 // hashOf is a hash for keys that no batch made: xxh3 by way of a batch of strings.
 func hashOf(key string) uint64 {
@@ -39,236 +36,17 @@ func hashOf(key string) uint64 {
 	return h[0]
 }
 
-// A modelTable is a table of the test, and how its keys are made.
-type modelTable struct {
-	name   string
-	layout Layout
-	key    func(n int) (hash uint64, key string)
-}
-
-func textKey(n int) (uint64, string) {
-	key := fmt.Sprint(n)
-	if n%3 == 0 { // short keys lie in records, long ones do not
-		key += strings.Repeat("-long", n)
-	}
-	hash := hashOf(key)
-	if n%5 == 0 { // keys of one group that share the home in the index
-		hash = 3<<60 | 77
-	}
-	return hash, key
-}
-
-func numberKey(n int) (uint64, string) {
-	switch n {
-	case 0:
-		return batch.HashNull(), string(appendIntKey(nil, 0, true))
-	case 1:
-		return likeNull()
-	}
-	x := int64(n-20) * 1_000_003
-	return batch.HashInt(x), string(appendIntKey(nil, x, false))
-}
-
 // likeNull is the one number whose hash is that of NULL.
-func likeNull() (uint64, string) {
+func likeNull() int64 {
 	const hashNull = 0xa0761d6478bd642f // as package batch has it
 	x := int64(-0x5f89e29b87429bd1)
 	if uint64(x) != hashNull || batch.HashInt(x) != batch.HashNull() {
 		panic("the number whose hash is that of NULL is another one")
 	}
-	return batch.HashInt(x), string(appendIntKey(nil, x, false))
+	return x
 }
 
-func wideKeyOf(n int) (uint64, string) {
-	key := string(binary.BigEndian.AppendUint64([]byte("0123456789"), uint64(n)))
-	if n%7 == 0 {
-		key += "and longer than a record"
-	}
-	return hashOf(key), key
-}
-
-var modelTables = []modelTable{
-	{"texts", Layout{Words: 2, Blob: true}, textKey},
-	{"numbers", Layout{Key: IntKey, Words: 2}, numberKey},
-	{"numbers with blobs", Layout{Key: IntKey, Words: 2, Blob: true}, numberKey},
-	{"wide", Layout{Key: WideKey, Words: 2}, wideKeyOf},
-}
-
-// A modelStore is a store and what it must hold, table by table.
-type modelStore struct {
-	store *Store
-	want  []model
-}
-
-func (m modelStore) copied() []model {
-	var list []model
-	for _, w := range m.want {
-		list = append(list, maps.Clone(w))
-	}
-	return list
-}
-
-// step changes a table and its model in the same way.
-func (m modelStore) step(t *rapid.T) {
-	k := rapid.IntRange(0, len(modelTables)-1).Draw(t, "table")
-	of, want := modelTables[k], m.want[k]
-	table := m.store.Table(of.name, of.layout)
-	hash, key := of.key(rapid.IntRange(0, 40).Draw(t, "key"))
-	if !m.store.KeyGroups().Contains(weir.KeyGroupOf(hash, testGroups)) {
-		return
-	}
-	if rapid.IntRange(0, 3).Draw(t, "operation") == 0 {
-		slot, ok := table.Find(hash, []byte(key))
-		if _, there := want[key]; ok != there {
-			t.Fatalf("%s: find %q: %v", of.name, key, ok)
-		}
-		if ok {
-			table.Delete(slot)
-			delete(want, key)
-		}
-		return
-	}
-	slot, fresh := table.Upsert(hash, []byte(key))
-	v, old := want[key]
-	if fresh == old {
-		t.Fatalf("%s: upsert %q: fresh %v", of.name, key, fresh)
-	}
-	w := table.Words(slot)
-	if [2]uint64(w) != v.words {
-		t.Fatalf("%s: %q has words %v, want %v", of.name, key, w, v.words)
-	}
-	w[0]++
-	w[1] -= 10
-	v.words = [2]uint64(w)
-	if of.layout.Blob && rapid.Bool().Draw(t, "set blob") {
-		v.blob = rapid.StringN(0, 900, 900).Draw(t, "blob")
-		table.SetBlob(slot, []byte(v.blob))
-	} else if len(v.blob) > 0 && rapid.Bool().Draw(t, "patch blob") {
-		at := rapid.IntRange(0, len(v.blob)-1).Draw(t, "at")
-		table.PatchBlob(slot, at, []byte("!"))
-		v.blob = v.blob[:at] + "!" + v.blob[at+1:]
-	}
-	want[key] = v
-}
-
-// check compares a store with what it must hold of its key groups.
-func check(t *rapid.T, s *Store, want []model) {
-	for k, of := range modelTables {
-		table, m := s.Table(of.name, of.layout), model{}
-		for n := range 41 {
-			hash, key := of.key(n)
-			if v, ok := want[k][key]; ok && s.KeyGroups().Contains(weir.KeyGroupOf(hash, testGroups)) {
-				m[key] = v
-			}
-		}
-		if table.Len() != len(m) {
-			t.Fatalf("%s: %d entries, want %d", of.name, table.Len(), len(m))
-		}
-		seen := map[string]bool{}
-		for e := range table.Entries() {
-			key := string(e.Key)
-			v, ok := m[key]
-			if !ok || [2]uint64(e.Words) != v.words || of.layout.Blob && string(e.Blob) != v.blob || seen[key] {
-				t.Fatalf("%s: %q has %v, want %v (%v)", of.name, key, e.Words, v, ok)
-			}
-			seen[key] = true
-		}
-		if len(seen) != len(m) {
-			t.Fatalf("%s: ranged over %d entries, want %d", of.name, len(seen), len(m))
-		}
-		var last []byte
-		for e := range table.Ranked(0) {
-			if place := appendPlace(nil, e); bytes.Compare(place, last) <= 0 || !seen[string(e.Key)] {
-				t.Fatalf("%s: %q comes behind %q", of.name, place, last)
-			} else {
-				last = place
-			}
-			delete(seen, string(e.Key))
-		}
-		if len(seen) > 0 {
-			t.Fatalf("%s: not in order of ranks: %v", of.name, seen)
-		}
-	}
-}
-
-// spill moves entries to disk as far as they may be.
-func (m modelStore) spill(t *rapid.T) {
-	of := rapid.SampledFrom(modelTables).Draw(t, "spilled table")
-	table := m.store.Table(of.name, of.layout)
-	var err error
-	if rapid.Bool().Draw(t, "shrink") {
-		_, err = table.shrink(rapid.IntRange(1, 2).Draw(t, "chunks"))
-	} else {
-		_, err = table.spill(rapid.IntRange(1, 50).Draw(t, "entries"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A heldCut is an open cut, and what the store held.
-type heldCut struct {
-	cut  *Cut
-	want []model
-}
-
-// A snapshotter makes handles of cuts, as a task does with its own.
-type snapshotter struct {
-	blobs  blob.Store
-	pieces int
-	chain  []checkpoint.Handle // of the newest cut that was written
-}
-
-// store stores a piece, or keeps it inline.
-func (s *snapshotter) store(p Piece, delta bool) (checkpoint.Handle, error) {
-	s.pieces++
-	if s.pieces%2 == 0 {
-		return p.Handle("", delta), nil
-	}
-	name := fmt.Sprintf("piece-%d", s.pieces)
-	err := s.blobs.Put(context.Background(), name, strings.NewReader(string(p.Data)))
-	return p.Handle(name, delta), err
-}
-
-// write lays a cut over the chain.
-func (s *snapshotter) write(t *rapid.T, c *Cut) {
-	for _, p := range c.run(rapid.IntRange(1, 4000).Draw(t, "piece size")) {
-		h, err := s.store(p, len(s.chain) > 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.chain = append(s.chain, h)
-	}
-}
-
-// merge makes one run of some of the chain.
-func (s *snapshotter) merge(t *rapid.T) {
-	if len(s.chain) < 2 {
-		return
-	}
-	from := rapid.IntRange(0, len(s.chain)-2).Draw(t, "merge from")
-	to := rapid.IntRange(from+1, len(s.chain)).Draw(t, "merge to")
-	m := Merge{MaxParallelism: testGroups, Handles: s.chain[from:to], Whole: from == 0}
-	var merged []checkpoint.Handle
-	err := m.run(context.Background(), s.blobs, rapid.IntRange(1, 4000).Draw(t, "merged size"), func(p Piece) error {
-		h, err := s.store(p, from > 0)
-		merged = append(merged, h)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.chain = slices.Concat(s.chain[:from], merged, s.chain[to:])
-}
-
-func restored(t *rapid.T, blobs blob.Store, handles []checkpoint.Handle, groups weir.KeyGroupRange) *Store {
-	s := New(Options{MaxParallelism: testGroups, KeyGroups: groups})
-	if _, err := s.Restore(context.Background(), blobs, handles); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
+// memoryDisk is a disk in memory that is closed at the end of the test.
 func memoryDisk(t testing.TB) *Disk {
 	d, err := NewDisk("spill", DiskOptions{FS: vfs.NewMem()})
 	if err != nil {
@@ -282,86 +60,222 @@ func memoryDisk(t testing.TB) *Disk {
 	return d
 }
 
-// Whatever is done to a store, cut after cut, what is restored from the runs is what it held.
-func TestModel(t *testing.T) {
-	t.Parallel()
-	disk := memoryDisk(t)
-	rapid.Check(t, func(t *rapid.T) {
-		m := modelStore{store: New(Options{MaxParallelism: testGroups, Disk: disk})}
-		for range modelTables {
-			m.want = append(m.want, model{})
-		}
-		snap := &snapshotter{blobs: blob.NewMemory()}
-		var held []heldCut // oldest first
-		write := func(n int) {
-			for _, h := range held[:n] {
-				snap.write(t, h.cut)
-				h.cut.Release() // no harm
-				for parallelism := 1; parallelism <= 3; parallelism++ {
-					for subtask := range parallelism {
-						check(t, restored(t, snap.blobs, snap.chain, weir.KeyGroupsOf(subtask, parallelism, testGroups)), h.want)
-					}
-				}
-			}
-			held = held[n:]
-		}
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch rapid.IntRange(0, 14).Draw(t, "action") {
-			case 0:
-				held = append(held, heldCut{m.store.Cut(), m.copied()})
-			case 1:
-				write(min(len(held), 1))
-			case 2:
-				snap.merge(t)
-			case 3: // a failure: what was written last is all there is
-				write(len(held))
-				held = append(held, heldCut{m.store.Cut(), m.copied()})
-				write(1)
-				if rapid.Bool().Draw(t, "rescaled") {
-					snap.rescale(t)
-				}
-				if err := m.store.Close(); err != nil {
-					t.Fatal(err)
-				}
-				m.store = restored(t, snap.blobs, snap.chain, m.store.KeyGroups())
-				m.store.disk = disk
-				if rapid.Bool().Draw(t, "written anew") {
-					m.store.Touch()
-					snap.chain = nil
-				}
-			case 4, 5:
-				m.spill(t)
-			default:
-				m.step(t)
-			}
-		}
-		check(t, m.store, m.want)
-		held = append(held, heldCut{m.store.Cut(), m.copied()})
-		write(len(held))
-		if s := m.store; s.open.Load() != 0 || len(s.mu.generations) != 0 {
-			t.Fatalf("%d cuts open: %v", s.open.Load(), s.mu.generations)
-		}
-	})
+// A modelValue is an entry of the model: a plain map is the model of a table.
+type modelValue struct {
+	hash  uint64
+	words [2]uint64
+	blob  string
 }
 
-// rescale makes the chain that of several subtasks, each of which has added a run.
-func (s *snapshotter) rescale(t *rapid.T) {
-	n := rapid.IntRange(2, 3).Draw(t, "subtasks")
-	var all []checkpoint.Handle
-	for subtask := range n {
-		store := New(Options{MaxParallelism: testGroups, KeyGroups: weir.KeyGroupsOf(subtask, n, testGroups)})
-		base, err := store.Restore(context.Background(), s.blobs, s.chain)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if rapid.Bool().Draw(t, "rewritten") {
-			store.Touch()
-			base = nil
-		}
-		part := &snapshotter{blobs: s.blobs, pieces: s.pieces, chain: base}
-		part.write(t, store.Cut())
-		s.pieces = part.pieces
-		all = append(all, part.chain...)
+type model map[string]modelValue
+
+func copied(of []model) (list []model) {
+	for _, m := range of {
+		list = append(list, maps.Clone(m))
 	}
-	s.chain = all
+	return list
+}
+
+// A modelKey is a key as tables take it.
+type modelKey struct {
+	hash uint64
+	key  string
+}
+
+// A modelTable is a table of the test.
+type modelTable struct {
+	name   string
+	layout Layout
+	pinned bool
+	keys   []modelKey                       // by number
+	rows   func(numbers []int) *batch.Batch // with these keys; nil: no row has them
+}
+
+// textRows have texts as keys: short ones, which lie in records, long ones, NULL.
+func textRows(numbers []int) *batch.Batch {
+	b := batch.New([]batch.Physical{batch.Strings}, len(numbers))
+	for _, n := range numbers {
+		text := fmt.Sprint(n)
+		if n%3 == 0 {
+			text += strings.Repeat("-long", n%40)
+		}
+		if n == 2 {
+			b.Columns[0].AppendNull()
+		} else {
+			b.Columns[0].AppendString(text)
+		}
+		b.EndRow(batch.Insert)
+	}
+	return b
+}
+
+// numberRows have numbers as keys: NULL, the one that has its hash, others.
+func numberRows(numbers []int) *batch.Batch {
+	b := batch.New([]batch.Physical{batch.Ints}, len(numbers))
+	for _, n := range numbers {
+		switch n {
+		case 0:
+			b.Columns[0].AppendNull()
+		case 1:
+			b.Columns[0].AppendInt(likeNull())
+		default:
+			b.Columns[0].AppendInt(int64(n-20) * 1_000_003)
+		}
+		b.EndRow(batch.Insert)
+	}
+	return b
+}
+
+// pairRows have two numbers as keys.
+func pairRows(numbers []int) *batch.Batch {
+	b := batch.New([]batch.Physical{batch.Ints, batch.Ints}, len(numbers))
+	for _, n := range numbers {
+		b.Columns[0].AppendInt(int64(n % 7))
+		b.Columns[1].AppendInt(int64(n))
+		b.EndRow(batch.Insert)
+	}
+	return b
+}
+
+// keysOf encodes the keys of rows.
+func keysOf(rows func([]int) *batch.Batch) []modelKey {
+	numbers := make([]int, modelKeys)
+	for n := range numbers {
+		numbers[n] = n
+	}
+	b := rows(numbers)
+	var columns []int
+	for i := range b.Columns {
+		columns = append(columns, i)
+	}
+	hashes := make([]uint64, modelKeys)
+	batch.HashRows(b, columns, hashes)
+	keys := make([]modelKey, modelKeys)
+	for n := range keys {
+		keys[n] = modelKey{hashes[n], string(batch.EncodeKey(nil, b, columns, n))}
+	}
+	return keys
+}
+
+// modelTables are the tables of the test: each kind of keys, with blobs and without, one
+// without words, one that is pinned.
+var modelTables = sync.OnceValue(func() []modelTable {
+	texts, numbers, pairs := keysOf(textRows), keysOf(numberRows), keysOf(pairRows)
+	for n := 0; n < collisions; n += 5 {
+		texts[n].hash = 3<<60 | 77
+	}
+	for n := 0; n < modelKeys; n += 7 {
+		pairs[n].key += "and longer than a record"
+	}
+	return []modelTable{
+		{"texts", Layout{Words: 2, Blob: true}, false, texts, textRows},
+		{"numbers", Layout{Key: IntKey, Words: 2}, false, numbers, numberRows},
+		{"numbers with blobs", Layout{Key: IntKey, Words: 2, Blob: true}, false, numbers, numberRows},
+		{"pairs", Layout{Key: WideKey, Words: 2}, false, pairs, nil},
+		{"set", Layout{Key: IntKey}, false, numbers, nil},
+		{"pinned", Layout{Words: 2, Blob: true}, true, texts, textRows},
+	}
+})
+
+// in is the table in a store.
+func (of *modelTable) in(s *Store) *Table {
+	t := s.Table(of.name, of.layout)
+	if of.pinned {
+		t.Pin()
+	}
+	return t
+}
+
+// same compares an entry with what it must be.
+func (of *modelTable) same(e Entry, v modelValue) bool {
+	return e.Hash == v.hash && slices.Equal(e.Words, v.words[:len(e.Words)]) && string(e.Blob) == v.blob
+}
+
+// check compares a store with what it must hold of its key groups: by all reads that there are,
+// which change nothing; those by rank from some rank on.
+func check(t *rapid.T, s *Store, want []model, from uint32) {
+	for k := range modelTables() {
+		of := &modelTables()[k]
+		table, n, ranked := of.in(s), 0, 0
+		for _, v := range want[k] {
+			if s.KeyGroups().Contains(weir.KeyGroupOf(v.hash, testGroups)) {
+				n++
+				if Rank(v.hash) >= from {
+					ranked++
+				}
+			}
+		}
+		if table.Len() != n {
+			t.Fatalf("%s: %d entries, want %d", of.name, table.Len(), n)
+		}
+		seen := map[string]bool{}
+		for e := range table.Entries() {
+			if v, ok := want[k][string(e.Key)]; !ok || !of.same(e, v) {
+				t.Fatalf("%s: %q has %v %q, want %v (%v)", of.name, e.Key, e.Words, e.Blob, v, ok)
+			}
+			seen[string(e.Key)] = true
+		}
+		if len(seen) != n {
+			t.Fatalf("%s: ranged over %d entries, want %d", of.name, len(seen), n)
+		}
+		var last, place []byte
+		for e := range table.Ranked(from) {
+			if v, ok := want[k][string(e.Key)]; !ok || !of.same(e, v) || Rank(e.Hash) < from {
+				t.Fatalf("%s: by rank %q has %v %q, want %v (%v)", of.name, e.Key, e.Words, e.Blob, v, ok)
+			}
+			if place = appendPlace(place[:0], e); bytes.Compare(place, last) <= 0 {
+				t.Fatalf("%s: %q comes behind %q", of.name, place, last)
+			}
+			last = append(last[:0], place...)
+			ranked--
+		}
+		if ranked != 0 {
+			t.Fatalf("%s: by rank from %x there are %d entries too few", of.name, from, ranked)
+		}
+	}
+}
+
+func restored(t *rapid.T, blobs blob.Store, handles []checkpoint.Handle, groups weir.KeyGroupRange) *Store {
+	s := New(Options{MaxParallelism: testGroups, KeyGroups: groups})
+	if _, err := s.Restore(context.Background(), blobs, handles); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// wanted is what a long run of the model must have seen.
+var wanted = []string{
+	"abort", "all of it dirty", "barrier", "blob back from disk", "chunk dropped", "closed, same disk", "compaction", "compaction failed", "compaction of all",
+	"compaction of what has gone", "complete", "copy aside", "crash, fresh disk", "cut within a generation", "delete", "delete a range", "delete where", "disk failed",
+	"entry spilled", "given up", "grave", "grave written over", "internal cut", "inline tail merged", "long key back from disk", "NULL back from disk", "out of order",
+	"parallelism 1", "parallelism 2", "parallelism 3", "parallelism 4", "recall", "relax", "restored from a savepoint", "runs merged", "savepoint", "several pieces",
+	"spilled with a cut open", "started from version 1", "store failed", "superseded", "upsert of rows", "written anew",
+}
+
+// Whatever is done to the state of a job, task by task, what is read of it, and what is
+// restored of its checkpoints, is what a plain map holds.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	w, steps := &world{seen: map[string]int{}}, 10_000
+	if os.Getenv("WEIR_LONG") != "" {
+		steps = 1_000_000
+	}
+	defer w.shut(t)
+	for w.seen["step"] < steps && !t.Failed() {
+		rapid.Check(t, func(t *rapid.T) {
+			j := newJob(t, w)
+			for range j.below(400) + 1 {
+				j.step()
+			}
+			j.end()
+		})
+	}
+	for _, what := range slices.Sorted(maps.Keys(w.seen)) {
+		t.Logf("%-28s %9d", what, w.seen[what])
+	}
+	for _, what := range wanted {
+		if w.seen[what] == 0 && steps > 100_000 {
+			t.Errorf("never: %s", what)
+		}
+	}
 }
