@@ -88,9 +88,11 @@
 //
 // # Testing
 //
-// A model test (rapid) runs random upserts, deletes, overlapping cuts, merges and restores
-// into one, two and three ranges against plain maps; another one lets checkpoints of a chain
-// complete, fail and go, with their objects. Golden bytes pin the format; every single
-// damaged byte of a small snapshot must be noticed. Restores of random ranges count what they
-// read.
+// A model test (rapid) lets a job live, which has one to four tasks with a store and a chain each: random
+// upserts, deletions, ranges, spills under small budgets, barriers whose runs are written late,
+// checkpoints that complete, fail or are given up, savepoints, compactions, crashes,
+// rescales. What is read, and what is restored of any checkpoint, must be what a plain map
+// holds: ten thousand steps, a million with WEIR_LONG, of which each kind must have
+// happened. Golden bytes pin the format; every single damaged byte of a small snapshot must
+// be noticed. Restores of random ranges count what they read.
 package state

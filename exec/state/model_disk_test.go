@@ -63,13 +63,6 @@ func (w *world) shut(t rapid.TB) {
 	}
 }
 
-// failDisk makes the disk fail, sooner or later.
-func (j *job) failDisk() {
-	if j.keys < modelKeys && j.below(8) == 0 {
-		j.disk.fails.Store(int64(rapid.IntRange(1, 60).Draw(j.T, "operations")) + 1)
-	}
-}
-
 // A diskFailure is what the disk has failed with.
 type diskFailure struct{ error }
 

@@ -125,7 +125,6 @@ var actions = []struct {
 	{"compact", 60, func(j *job) { j.each((*part).compact) }},
 	{"compacted", 60, func(j *job) { j.part().compacted() }},
 	{"crash", 6, (*job).crash},
-	{"fail disk", 4, (*job).failDisk},
 	{"look", 20, (*job).look},
 }
 
