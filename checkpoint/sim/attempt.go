@@ -151,7 +151,8 @@ func (a *attempt) do(acts []checkpoint.Action) {
 		case checkpoint.SendTrigger:
 			a.onLane(1, func(t *thread) checkpoint.Event {
 				return checkpoint.Triggered{ID: act.Trigger.Checkpoint, Err: a.tell(t, "trigger", act.Targets, func(task weir.TaskID) {
-					a.sources[task.Subtask].trigger(act.Trigger.Checkpoint)
+					a.sources[task.Subtask].trigger(act.Trigger)
+					a.counters[task.Subtask].uploads.wanted(act.Trigger.Checkpoint, act.Trigger.Pending)
 				})}
 			})
 		case checkpoint.Notify:
@@ -372,7 +373,7 @@ func (a *attempt) stop() {
 		a.w.send("stop", s.p, func() { s.stopped = true })
 	}
 	for _, k := range a.counters {
-		a.w.send("stop", k.p, func() { k.stopped = true })
+		a.w.send("stop", k.p, k.stop)
 	}
 }
 

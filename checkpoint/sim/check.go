@@ -3,7 +3,6 @@ package sim
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 
 	"weir"
 	"weir/checkpoint"
+	"weir/exec/state"
 )
 
 // The truth is what really happened, whatever the metastore says or has forgotten. It
@@ -196,6 +196,7 @@ func (t *truth) decided(j *jobRow, r checkpoint.Record, base bool) {
 	if m.Attempt != j.attempt {
 		w.fail("checkpoint %v is decided by attempt %v with the manifest of %v (I8)", ref, j.attempt, m.Attempt)
 	}
+	t.names(j, r, m)
 	var tasks []weir.TaskID
 	for _, task := range m.Tasks {
 		tasks = append(tasks, task.Task)
@@ -254,28 +255,41 @@ func sortRows(rows []row) {
 	slices.SortFunc(rows, func(a, b row) int { return (a.Key-b.Key)*100000 + a.N - b.N })
 }
 
-// countsIn are the counts that a snapshot holds.
-func (t *truth) countsIn(m *checkpoint.Manifest) (counts [keys]int) {
+// countsIn are the counts that a snapshot holds: of each subtask whatever its handles have,
+// also of key groups that are none of its own.
+func (t *truth) countsIn(m *checkpoint.Manifest) (sum [keys]int) {
 	for _, task := range m.Tasks {
 		for _, op := range task.Operators {
-			for _, h := range op.Keyed {
-				r, err := t.w.blobs.Get(context.Background(), h.Object, 0, -1)
-				var state map[string]int
-				if err == nil {
-					err = json.NewDecoder(r).Decode(&state)
-				}
-				if err != nil {
-					t.w.fail("%s: %v", h.Object, err)
-				}
-				for name, n := range state {
-					if key, _ := strconv.Atoi(name); h.KeyGroups.Contains(groupOf(key)) {
-						counts[key] += n
-					}
-				}
+			if len(op.Keyed) == 0 {
+				continue
+			}
+			c, _, err := restored(context.Background(), t.w.blobs, state.Options{MaxParallelism: maxGroups}, op.Keyed)
+			if err == nil {
+				err = c.sum(&sum)
+			}
+			if err != nil {
+				t.w.fail("checkpoint %d of %s: %v", m.Checkpoint, m.Job, err)
 			}
 		}
 	}
-	return counts
+	return sum
+}
+
+// names: a snapshot names objects that were stored for it, or that a completed one names; a
+// savepoint its own ones only.
+func (t *truth) names(j *jobRow, r checkpoint.Record, m *checkpoint.Manifest) {
+	for _, key := range m.Objects() {
+		job, id, _ := checkpoint.StateOf(key)
+		switch {
+		case job != j.id:
+			t.w.fail("checkpoint %d of %s names %s, which is another job's", r.ID, j.id, key)
+		case id == r.ID:
+		case r.Type == checkpoint.TypeSavepoint:
+			t.w.fail("savepoint %d of %s names %s, which is not its own", r.ID, j.id, key)
+		case id != 0 && !t.wiped && j.rows[id].Status != checkpoint.StatusCompleted:
+			t.w.fail("checkpoint %d of %s names %s, and %d is %s (S5)", r.ID, j.id, key, id, j.rows[id].Status)
+		}
+	}
 }
 
 // visible: a sink makes segments visible after checkpoint id.

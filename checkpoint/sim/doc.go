@@ -13,6 +13,16 @@
 // and one to three jobs, each of which counts the same rows. Its sources count by key
 // before they send, as local aggregation does.
 //
+// The counts are the real keyed state: a counter has a state.Store, whose entries come and go
+// (a key that was seen 3*t+s times is t in one table, and an entry of another one where s is not
+// 0). At a barrier it is cut; the cut is made a run a while later, when the counter has gone
+// on. A state.Chain decides what is stored, two snapshots at a time, and what is merged
+// beside that, soon and often: small runs are large here, or objects, or lie in the manifest,
+// as the seed has it. In one world of eight nothing stays in memory that may be spilled: there
+// is a Pebble database in a memory file system. Its goroutines are its own, but what it answers
+// depends on what was asked of it alone, and the loop waits for each answer: so the tape
+// stays what decides. There the counters also cut between two barriers.
+//
 // # What goes wrong
 //
 // A call to the metastore, the object store, a worker or the target of a sink fails before
@@ -33,7 +43,11 @@
 //     the rows before its positions, also where some tasks have finished.
 //   - I7, I8: it has a manifest of the attempt that decided, with each task and every object;
 //     nothing is overwritten; decisions ascend.
-//   - I9: after each deletion all that is kept is whole. At the end, after collection,
+//   - S5: a snapshot names objects that were stored for it, or that belong to a completed
+//     checkpoint of its job, a savepoint its own ones only; and what it names of a subtask is
+//     that subtask's counts, no more and no less, whatever was merged, trimmed or spilled.
+//   - I9: after each deletion all that is kept is whole, and what a pending checkpoint has to
+//     merge is there. At the end, after collection,
 //     storage holds what is kept and nothing else, but for a metastore that went back: what
 //     it has forgotten is nobody's to delete.
 //   - I10: a segment becomes visible after its decision only, with the rows that were

@@ -160,9 +160,8 @@ func (w *world) runAttempt(t *thread, row jobRow, term int64) {
 }
 
 // load reads what the attempt starts from.
-func (w *world) load(t *thread, a *attempt) (*checkpoint.RestorePlan, map[string]map[string]int, []weir.CheckpointID, error) {
+func (w *world) load(t *thread, a *attempt) (*checkpoint.RestorePlan, []restoredCounts, []weir.CheckpointID, error) {
 	plan := &checkpoint.RestorePlan{}
-	var states map[string]map[string]int
 	var open []weir.CheckpointID
 	if !a.base.IsZero() {
 		m, err := checkpoint.LoadManifest(context.Background(), blobs{t}, checkpoint.ManifestKey(a.base.Job, a.base.Checkpoint))
@@ -172,15 +171,16 @@ func (w *world) load(t *thread, a *attempt) (*checkpoint.RestorePlan, map[string
 		if err == nil {
 			plan, err = checkpoint.Restore(m, graph(), a.parallelism)
 		}
-		if err == nil {
-			states, err = loadStates(t, m)
-		}
 		if err == nil && m.Parallelism != a.parallelism {
 			w.saw("attempt: at another parallelism")
 		}
 		if err != nil {
 			return nil, nil, nil, err
 		}
+	}
+	states, err := a.loadCounts(t, plan)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	kept, err := conn{t}.Retained(context.Background(), a.fence.Job)
 	for _, k := range kept {

@@ -15,16 +15,36 @@ import (
 	"time"
 )
 
-var hunt = flag.Bool("hunt", false, "run seeds until the first that fails, and say how many it took")
+var (
+	hunt   = flag.Bool("hunt", false, "run seeds until the first that fails, and say how many it took")
+	script = flag.String("script", "", "hunt with what goes wrong in this script, instead of what each seed draws")
+)
 
 // TestHunt is what a program with a planted fault runs.
 func TestHunt(t *testing.T) {
 	if !*hunt {
 		return
 	}
+	run := func(s uint64) *tape { return newTape(s) }
+	if *script != "" {
+		text, err := os.ReadFile(*script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same, err := parseScript(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run = func(s uint64) *tape {
+			same.seed = s
+			return same.replay()
+		}
+	}
 	for s := *first; s < *first+*seeds; s++ {
-		if r := Run(s); r.Err != nil {
-			fmt.Printf("caught after %d seeds: %v\n", s-*first+1, r.Err)
+		played := run(s)
+		if r := play(played); r.Err != nil {
+			small := smaller(played, func(t *tape) bool { return play(t).Err != nil })
+			fmt.Printf("caught after %d seeds: %v\n%s", s-*first+1, r.Err, small.script())
 			return
 		}
 	}

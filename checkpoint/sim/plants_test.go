@@ -40,7 +40,10 @@ func TestPlantsHaveTheirPlace(t *testing.T) {
 }
 
 // plants are the faults that the simulation must find, each with what it breaks.
-func plants() []plant {
+func plants() []plant { return append(protocolPlants(), statePlants()...) }
+
+// protocolPlants are those of the checkpoint protocol.
+func protocolPlants() []plant {
 	return []plant{
 		{ // I11: partial counts are state that no snapshot holds
 			name: "barrier before the flush", file: "checkpoint/sim/task.go",
@@ -62,8 +65,8 @@ func plants() []plant {
 		},
 		{ // I5: what an older attempt had aligned is not aligned now
 			name: "alignment kept over attempts", file: "checkpoint/sim/task.go",
-			old: "counts: map[int]int{}})\n\t}\n\tfor _, s := range a.sources {\n",
-			new: "counts: map[int]int{}})\n\t\tif before := a.before; before != nil && len(before.counters) == a.parallelism {\n\t\t\ta.counters[i].aligner = before.counters[i].aligner\n\t\t}\n\t}\n\tfor _, s := range a.sources {\n",
+			old: "\t\ta.counters = append(a.counters, k)\n\t}\n\tfor _, s := range a.sources {\n",
+			new: "\t\ta.counters = append(a.counters, k)\n\t\tif before := a.before; before != nil && len(before.counters) == a.parallelism {\n\t\t\ta.counters[i].aligner = before.counters[i].aligner\n\t\t}\n\t}\n\tfor _, s := range a.sources {\n",
 		},
 		{ // I5: the first barrier is not the last
 			name: "snapshot at the first barrier", file: "checkpoint/align.go",
@@ -72,10 +75,6 @@ func plants() []plant {
 		{ // I3: rows behind a barrier are in the snapshot before it
 			name: "held channels are read", file: "checkpoint/align.go",
 			old: "return a.mode != AtLeastOnce && len(a.waiting) > 0 && slices.Contains(a.waiting[0].arrived, ch)", new: "return false",
-		},
-		{ // a restored subtask counts what belongs to its neighbour
-			name: "restore without trimming", file: "checkpoint/restore.go",
-			old: "if h.KeyGroups = h.KeyGroups.Intersect(groups); !h.KeyGroups.Empty() {", new: "if !h.KeyGroups.Intersect(groups).Empty() {",
 		},
 		{ // I9: what another job would start from is given up
 			name: "pins are ignored", file: "checkpoint/sim/metastore.go",
@@ -141,9 +140,9 @@ func plants() []plant {
 			new: "\tp.phase, p.record.CompletedAt = deciding, now\n\treturn answer, []Action{c.decision(p), WriteManifest{Manifest: c.manifest(p)}}\n",
 		},
 		{ // an ack says that its objects are durable (I7)
-			name: "ack before the upload", file: "checkpoint/sim/task.go",
-			old: "\t\tif err := (blobs{t}).Put(",
-			new: "\t\tk.ack(id, snap, nil)\n\t\tif err := (blobs{t}).Put(",
+			name: "ack before the upload", file: "checkpoint/sim/upload.go",
+			old: "\t\t\tif err := (blobs{t}).Put(context.Background(), name, bytes.NewReader(p.Data)); err != nil {\n\t\t\t\treturn err\n\t\t\t}\n\t\t}\n\t\thandles =",
+			new: "\t\t\tearly := *u.snap\n\t\t\tearly.Operators = slices.Clone(early.Operators)\n\t\t\tearly.Operators[0].Keyed = append(slices.Clone(handles), p.Handle(name, !u.parts.Whole))\n\t\t\tq.k.ack(u.id, &early, nil)\n\t\t\tif err := (blobs{t}).Put(context.Background(), name, bytes.NewReader(p.Data)); err != nil {\n\t\t\t\treturn err\n\t\t\t}\n\t\t}\n\t\thandles =",
 		},
 		{ // decided output is that of every sink
 			name: "one sink confirms for all", file: "checkpoint/commit.go",
@@ -166,8 +165,8 @@ func plants() []plant {
 		},
 		{ // I2: a barrier keeps its place
 			name: "barrier overtakes rows", file: "checkpoint/sim/task.go",
-			old: "\ts.broadcast(frame{barrier: id})\n",
-			new: "\tfor _, c := range s.channels {\n\t\t*c = append([]frame{{barrier: id}}, *c...)\n\t}\n",
+			old: "\ts.broadcast(frame{barrier: id, origin: origin{t.Base, t.Whole}})\n",
+			new: "\tfor _, c := range s.channels {\n\t\t*c = append([]frame{{barrier: id, origin: origin{t.Base, t.Whole}}}, *c...)\n\t}\n",
 		},
 		{ // I12: a checkpoint holds the part of tasks that have finished, too
 			name: "finished sources are passed over", file: "checkpoint/sim/task.go",

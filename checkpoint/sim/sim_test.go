@@ -83,6 +83,12 @@ func checkReached(t *testing.T, tally Tally) {
 		"job: becomes STOPPED", "job: becomes CANCELED", "job: becomes FINISHED", "job: becomes FAILED, metastore_behind",
 		"decision: read back", "decision: under at_least_once", "decision: some tasks had finished (I12)", "incident: adopt",
 	}
+	for _, what := range []string{
+		"all merged", "some deltas merged", "a merge fails", "a snapshot is given up", "of another job is copied", "a cut between two barriers",
+		"snapshot of a savepoint", "snapshot over nothing", "snapshot of one run", "snapshot of several runs", "snapshot with an inline tail", "snapshot of what has not changed",
+	} {
+		want = append(want, "state: "+what)
+	}
 	for _, k := range kinds {
 		want = append(want, "incident: "+k.name)
 	}

@@ -1,18 +1,16 @@
 package sim
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"weir"
 	"weir/checkpoint"
+	"weir/exec/state"
 	"weir/planner/plan"
 )
 
@@ -27,8 +25,15 @@ func graph() plan.Graph {
 type frame struct {
 	key, n  int
 	barrier weir.CheckpointID
+	origin  origin // of the barrier
 	end     bool
 	close   bool
+}
+
+// An origin is what a trigger says of the snapshots it asks for.
+type origin struct {
+	base  weir.CheckpointID
+	whole bool
 }
 
 // A position says how far a split is read; it is one item of the sources' list state.
@@ -88,22 +93,24 @@ type counter struct {
 	aligner  *checkpoint.Aligner
 	channels []*[]frame // from the sources
 	ends     int
-	counts   map[int]int
+	counts   *counts
+	uploads  uploads
+	origins  map[weir.CheckpointID]origin // of barriers that have come
 	buffer   []row
 	segments []segment
 	barrier  weir.CheckpointID
 }
 
-func groupOf(key int) int { return key % maxGroups }
-
 // makeTasks makes the tasks of an attempt on the workers, and deals the state out.
-func (a *attempt) makeTasks(p *checkpoint.RestorePlan, states map[string]map[string]int) {
+func (a *attempt) makeTasks(p *checkpoint.RestorePlan, states []restoredCounts) {
 	for i := range a.parallelism {
 		place := func(chain int) task {
 			return task{a: a, id: weir.TaskID{Chain: chain, Subtask: i}, p: a.w.workers[i%len(a.w.workers)]}
 		}
 		a.sources = append(a.sources, &source{task: place(0), partial: map[int]int{}})
-		a.counters = append(a.counters, &counter{task: place(1), aligner: checkpoint.NewAligner(a.parallelism, a.w.options.Mode), counts: map[int]int{}})
+		k := &counter{task: place(1), aligner: checkpoint.NewAligner(a.parallelism, a.w.options.Mode), counts: states[i].counts, origins: map[weir.CheckpointID]origin{}}
+		k.uploads = uploads{k: k, chain: state.NewChain(0, states[i].base, a.w.limits)}
+		a.counters = append(a.counters, k)
 	}
 	for _, s := range a.sources {
 		for _, k := range a.counters {
@@ -127,29 +134,11 @@ func (a *attempt) makeTasks(p *checkpoint.RestorePlan, states map[string]map[str
 		k := a.counters[i%a.parallelism]
 		k.segments = append(k.segments, seg)
 	}
-	for _, t := range p.Tasks {
-		for _, op := range t.Keyed {
-			for _, h := range op.Handles {
-				a.counters[t.Task.Subtask].restore(h, states[h.Object])
-			}
-		}
-	}
 }
 
 func (w *world) parse(data []byte, into any) {
 	if err := json.Unmarshal(data, into); err != nil {
 		w.fail("state cannot be read: %v", err)
-	}
-}
-
-func (k *counter) restore(h checkpoint.Handle, state map[string]int) {
-	for name, n := range state {
-		if key, _ := strconv.Atoi(name); h.KeyGroups.Contains(groupOf(key)) {
-			k.counts[key] += n // twice the same key would show
-			if weir.SubtaskOf(groupOf(key), k.a.parallelism, maxGroups) != k.id.Subtask {
-				k.a.w.fail("%v is given the state of key %d, which is another's", k.id, key)
-			}
-		}
 	}
 }
 
@@ -203,7 +192,8 @@ func (s *source) broadcast(f frame) {
 
 // trigger begins a checkpoint: partial counts first (I11), then positions, then the
 // barrier on every channel.
-func (s *source) trigger(id weir.CheckpointID) {
+func (s *source) trigger(t checkpoint.Trigger) {
+	id := t.Checkpoint
 	if s.gone() || id <= s.last {
 		return
 	}
@@ -215,7 +205,7 @@ func (s *source) trigger(id weir.CheckpointID) {
 		op.List = append(op.List, fmt.Appendf(nil, `{"Split":%d,"Row":%d}`, p.Split, p.Row))
 	}
 	snap.Operators = append(snap.Operators, op)
-	s.broadcast(frame{barrier: id})
+	s.broadcast(frame{barrier: id, origin: origin{t.Base, t.Whole}})
 	s.ack(id, snap, nil)
 }
 
@@ -226,6 +216,7 @@ func (k *counter) poll() {
 		return
 	}
 	k.p.after(w.upTo(60*time.Millisecond), k.poll)
+	k.relax()
 	for range 1 + w.rng.IntN(4) {
 		first := w.rng.IntN(len(k.channels))
 		for i := range k.channels {
@@ -240,6 +231,32 @@ func (k *counter) poll() {
 	}
 }
 
+// stop ends the counter, and gives back what its state has on disk.
+func (k *counter) stop() {
+	if k.stopped {
+		return
+	}
+	k.stopped = true
+	if err := k.counts.store.Close(); err != nil {
+		k.a.w.fail("%v gives back its state: %v", k.id, err)
+	}
+}
+
+// relax spills what may go, where there is a disk; now and then it cuts between two barriers.
+func (k *counter) relax() {
+	w := k.a.w
+	if w.disk == nil {
+		return
+	}
+	if w.taste.IntN(20) == 0 {
+		w.saw("state: a cut between two barriers")
+		k.uploads.add(&upload{id: k.barrier + 1, cut: k.counts.store.Cut()})
+	}
+	if err := k.counts.store.Relax(); err != nil {
+		w.fail("%v spills: %v", k.id, err)
+	}
+}
+
 func (k *counter) take(ch int, f frame) {
 	switch {
 	case f.end:
@@ -249,13 +266,13 @@ func (k *counter) take(ch int, f frame) {
 			k.snapshot(id)
 		}
 	case f.barrier != 0:
+		k.origins[f.barrier] = f.origin
 		if k.aligner.Barrier(ch, f.barrier) {
 			k.snapshot(f.barrier)
 		}
 	default:
 		for range f.n {
-			k.counts[f.key]++
-			k.buffer = append(k.buffer, row{f.key, k.counts[f.key]})
+			k.buffer = append(k.buffer, row{f.key, k.counts.add(f.key)})
 		}
 	}
 }
@@ -276,22 +293,10 @@ func (k *counter) snapshot(id weir.CheckpointID) {
 		item, _ := json.Marshal(seg)
 		sink.List = append(sink.List, item)
 	}
-	data, _ := json.Marshal(k.counts)
-	key := checkpoint.StateKey(k.a.fence.Job, k.a.fence.Attempt, "count", k.id.Subtask, id, 0)
-	count := checkpoint.OperatorSnapshot{Operator: "count", Keyed: []checkpoint.Handle{{
-		Object: key, Size: int64(len(data)), KeyGroups: weir.KeyGroupsOf(k.id.Subtask, k.a.parallelism, maxGroups),
-	}}}
-	snap.Operators = []checkpoint.OperatorSnapshot{count, sink}
-	k.p.spawn(func(t *thread) {
-		if k.stopped {
-			return
-		}
-		if err := (blobs{t}).Put(context.Background(), key, bytes.NewReader(data)); err != nil {
-			k.ack(id, nil, &weir.Failure{Message: err.Error()})
-			return
-		}
-		k.ack(id, snap, nil)
-	})
+	snap.Operators = []checkpoint.OperatorSnapshot{{Operator: "count"}, sink}
+	from := k.origins[id]
+	maps.DeleteFunc(k.origins, func(other weir.CheckpointID, _ origin) bool { return other <= id })
+	k.uploads.add(&upload{id: id, base: from.base, whole: from.whole, cut: k.counts.store.Cut(), snap: snap})
 }
 
 // commit makes the segments up to a decided checkpoint visible, in barrier order, and
@@ -325,22 +330,36 @@ func (k *counter) commit(id weir.CheckpointID) {
 	})
 }
 
-// loadStates reads the objects that a manifest names.
-func loadStates(t *thread, m *checkpoint.Manifest) (map[string]map[string]int, error) {
-	states := map[string]map[string]int{}
-	for _, key := range m.Objects() {
-		r, err := (blobs{t}).Get(context.Background(), key, 0, -1)
-		if err != nil {
-			return nil, err
+// restoredCounts are the counts that a counter starts with, and the handles that its first
+// snapshot may be laid over.
+type restoredCounts struct {
+	counts *counts
+	base   []checkpoint.Handle
+}
+
+// loadCounts reads what each counter starts with.
+func (a *attempt) loadCounts(t *thread, p *checkpoint.RestorePlan) ([]restoredCounts, error) {
+	list := make([]restoredCounts, a.parallelism)
+	keyed := map[int][]checkpoint.Handle{}
+	for _, task := range p.Tasks {
+		for _, op := range task.Keyed {
+			keyed[task.Task.Subtask] = op.Handles
 		}
-		var counts map[string]int
-		err = errors.Join(json.NewDecoder(r).Decode(&counts), r.Close())
-		if err != nil {
-			return nil, err
-		}
-		states[key] = counts
 	}
-	return states, nil
+	for i := range list {
+		o := state.Options{MaxParallelism: maxGroups, KeyGroups: weir.KeyGroupsOf(i, a.parallelism, maxGroups), Disk: a.w.disk, Budget: a.w.budget}
+		c, base, err := restored(context.Background(), blobs{t}, o, keyed[i])
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(base, a.foreign) {
+			a.w.saw("state: of another job is copied")
+			c.store.Touch()
+			base = nil
+		}
+		list[i] = restoredCounts{c, base}
+	}
+	return list, nil
 }
 
 func (s *source) progress(id weir.CheckpointID) checkpoint.Progress {

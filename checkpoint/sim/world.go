@@ -8,9 +8,12 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"weir"
 	"weir/checkpoint"
 	"weir/checkpoint/blob"
+	"weir/exec/state"
 )
 
 const (
@@ -19,6 +22,7 @@ const (
 	maxSteps  = 400_000          // a run that takes more is stuck
 	calmAfter = 25 * time.Second // of virtual time: no fault and no incident begins after it
 	stuckAt   = 10 * time.Minute // of virtual time
+	sealTime  = 15 * time.Millisecond
 )
 
 // A world is one simulated run: some jobs, whoever runs them, and what goes wrong.
@@ -34,6 +38,11 @@ type world struct {
 	blobs   *blob.Memory
 	away    map[string]time.Time // until when the metastore, the object store are away
 	options checkpoint.Options
+	taste   *rand.Rand   // of the state
+	inline  int          // up to which size state lies in the manifest
+	limits  state.Limits // of each chain
+	disk    *state.Disk  // nil: nothing is spilled
+	budget  *state.Budget
 	splits  [][]int // keys of each split's rows
 
 	servers []*process // that ever lived; the last one is the newest
@@ -81,6 +90,7 @@ func (w *world) run() {
 		for _, p := range append(w.servers, w.workers...) {
 			p.kill()
 		}
+		w.shut()
 	}()
 	w.begin()
 	w.until(w.over)
@@ -92,6 +102,16 @@ func (w *world) run() {
 	w.until(w.collect())
 	if w.broken == nil {
 		w.checkLeaks()
+	}
+}
+
+// shut closes the disk.
+func (w *world) shut() {
+	if w.disk == nil {
+		return
+	}
+	if err := w.disk.Close(); err != nil {
+		w.fail("%v", err)
 	}
 }
 
@@ -169,7 +189,23 @@ func newWorld(seed uint64, t *tape) *world {
 		}
 		w.splits = append(w.splits, split)
 	}
+	w.tastes()
 	return w
+}
+
+// tastes chooses how state is kept: small runs are merged soon, and where there is a disk,
+// nothing stays in memory that may go.
+func (w *world) tastes() {
+	w.taste = rand.New(rand.NewPCG(w.seed, 3))
+	w.inline = []int{0, 200, 300, state.InlineLimit}[w.taste.IntN(4)]
+	w.limits = state.Limits{Deltas: 2 + w.taste.IntN(3), Merged: 2, Bytes: []int64{1, 800, 1 << 20}[w.taste.IntN(3)]}
+	if w.taste.IntN(8) == 0 {
+		disk, err := state.NewDisk("spilled", state.DiskOptions{FS: vfs.NewMem(), Cache: 1 << 20})
+		if err != nil {
+			w.fail("%v", err)
+		}
+		w.disk, w.budget = disk, state.NewBudget(1)
+	}
 }
 
 // begin starts the first server, its workers, the job, and schedules what will happen.

@@ -1,0 +1,99 @@
+package sim
+
+// statePlants are those of state, and of what is decided about its runs.
+func statePlants() []plant {
+	return []plant{
+		{ // S5: a checkpoint that was stored may still fail
+			name: "rebase to what is stored", file: "exec/state/chain.go",
+			old: "\tfor len(c.stored) > 0 && c.stored[0].id <= id {\n",
+			new: "\tfor len(c.stored) > 0 {\n\t\tid = max(id, c.stored[0].id)\n",
+		},
+		{ // S5: nor is what is laid over it named
+			name: "snapshot over a pending one", file: "exec/state/chain.go",
+			old: "\tif n := len(c.runs); n > 0 {\n",
+			new: "\tif n := len(c.stored); n > 0 {\n\t\ts.Kept = slices.Clone(c.stored[n-1].handles)\n\t}\n\tif n := len(c.runs); n > 0 {\n",
+		},
+		{ // S4: what changed up to a barrier belongs to later snapshots, too
+			name: "the newest run alone", file: "exec/state/chain.go",
+			old: "\tif len(pieces) > 0 {\n\t\tc.runs = append(c.runs, chainRun{id, pieces})\n\t}\n",
+			new: "\tif len(pieces) > 0 {\n\t\tc.runs = append(c.runs[:0:0], chainRun{id, pieces})\n\t}\n",
+		},
+		{ // S4: runs that the base holds are done with, newer ones are not
+			name: "runs go with any base", file: "exec/state/chain.go",
+			old: "func(r chainRun) bool { return r.id <= id })", new: "func(r chainRun) bool { return r.id >= 0 })",
+		},
+		{ // a savepoint is self-contained
+			name: "savepoint over the base", file: "exec/state/chain.go",
+			old: "\tcase whole:\n", new: "\tcase whole && len(s.Kept) > 2:\n",
+		},
+		{ // what was merged lies where its parts do
+			name: "merged handles over any others", file: "exec/state/chain.go",
+			old: "if len(list)-i >= len(handles) && slices.EqualFunc(list[i:i+len(handles)], handles, sameHandle) {", new: "if len(list)-i >= len(handles) {",
+		},
+		{ // what was merged is still named by what completed before
+			name: "parts deleted once merged", file: "checkpoint/sim/upload.go",
+			old: "\t\tq.chain.Compacted(handles, made)\n",
+			new: "\t\tq.chain.Compacted(handles, made)\n\t\tfor _, h := range handles {\n\t\t\tif h.Object != \"\" {\n\t\t\t\t_ = (blobs{t}).Delete(context.Background(), h.Object)\n\t\t\t}\n\t\t}\n",
+		},
+		{ // I9: merged objects outlive their attempt where a kept snapshot names them
+			name: "merged objects go with the attempt", file: "checkpoint/gc.go",
+			old: "k.Checkpoint <= last && !holds.Has(key) {\n\t\t\tleft", new: "k.Checkpoint <= last && (k.Full || !holds.Has(key)) {\n\t\t\tleft",
+		},
+		{ // I9: and of one that was given up, unless another names them
+			name: "what was merged for another", file: "checkpoint/gc.go",
+			old: "\t\tif !holds.Has(key) {\n\t\t\tkeys = append(keys, key)\n", new: "\t\tif k, _ := parseKey(key); k.Full || !holds.Has(key) {\n\t\t\tkeys = append(keys, key)\n",
+		},
+		{ // S6: a delta keeps deletions
+			name: "a deletion is lost", file: "exec/state/table.go",
+			old: "\t\tt.gone.add(hash, c.key(t.rec, i, t.text))\n", new: "\t\t_ = hash\n",
+		},
+		{ // S6: so do merged deltas
+			name: "merged deltas lose deletions", file: "exec/state/merge.go",
+			old: "if !whole || !top.at.isGone(top.at.i) {", new: "if !top.at.isGone(top.at.i) {",
+		},
+		{ // S6: and runs that are merged while nothing lies below them yet
+			name: "merged runs lose deletions", file: "checkpoint/sim/upload.go",
+			old: "Whole: u.parts.Whole && !u.parts.Runs}", new: "Whole: u.parts.Whole}",
+		},
+		{ // the later entry of a key counts
+			name: "older entries win", file: "exec/state/merge.go",
+			old: "cmp.Or(a.at.compare(&b.at), b.age-a.age) < 0", new: "cmp.Or(a.at.compare(&b.at), a.age-b.age) < 0",
+		},
+		{ // S7: a merge takes what lies in a handle's key groups
+			name: "merge without trimming", file: "exec/state/merge.go",
+			old: "\tfor s.at.i < from {\n", new: "\tfrom, s.to = 0, len(hashes)\n\tfor s.at.i < from {\n",
+		},
+		{ // S7: so does a restore
+			name: "restore without trimming", file: "exec/state/restore.go",
+			old: "h.KeyGroups = h.KeyGroups.Intersect(s.keyGroups)", new: "h.KeyGroups.End = s.maxParallelism",
+		},
+		{ // a handle that overlaps a subtask's key groups in part is one of its own
+			name: "handles of others are passed over", file: "checkpoint/restore.go",
+			old: "!h.KeyGroups.Empty() {\n\t\t\t\thandles", new: "!h.KeyGroups.Empty() && len(old) != 3 {\n\t\t\t\thandles",
+		},
+		{ // S5: another job's objects are its own to delete
+			name: "a fork names what is another's", file: "checkpoint/sim/task.go",
+			old: "\t\t\tc.store.Touch()\n\t\t\tbase = nil\n", new: "",
+		},
+		{ // S1: what a cut shows is copied before it is changed
+			name: "nothing is copied aside", file: "exec/state/table.go",
+			old: "\tif t.store.isRead(c.generation) {\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if", new: "\tif false {\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if",
+		},
+		{ // S1: and is shown all the same
+			name: "what was copied aside is left out", file: "exec/state/table.go",
+			old: "\tif t.store.isRead(c.generation) {\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if", new: "\tif t.store.isRead(c.generation) {\n\t\told := c\n\t\tc = c.clone()\n\t\told.dirty = slotSet{}\n\t\tt.chunks[i] = c\n\t} else if",
+		},
+		{ // S9: what a cut has still to show stays in memory
+			name: "spilled before it is shown", file: "exec/state/spill.go",
+			old: "\tif t.store.isRead(c.generation) {\n\t\treturn set\n", new: "\tif false {\n\t\treturn set\n",
+		},
+		{ // S10: what is deleted in memory is not on disk either
+			name: "no grave", file: "exec/state/table.go",
+			old: "\t\tt.cold.bury(hash, c.key(t.rec, i, t.text))\n", new: "",
+		},
+		{ // a cut between two barriers is a run like others
+			name: "a cut between barriers is lost", file: "checkpoint/sim/upload.go",
+			old: "\tq.chain.Add(u.id, run)\n", new: "\tif u.snap != nil {\n\t\tq.chain.Add(u.id, run)\n\t}\n",
+		},
+	}
+}
