@@ -32,8 +32,8 @@ func (s setting) String() string { return s.metastore + " and " + s.storage }
 
 // A doomed is a cluster whose processes die at named points: a server, and two workers
 // with one slot each, so that a job of parallelism 2 has a subtask of every operator on
-// both. Each job has so many keys, if nobody says otherwise, that their state does not fit
-// into an ack.
+// both. Each job has so many keys, and so much for each, if nobody says otherwise, that their
+// state does not fit into an ack.
 type doomed struct {
 	t                             *testing.T
 	dir, nats, metastore, storage string
@@ -175,8 +175,8 @@ func (d *doomed) submitAt(a api, name, interval string, perSecond int) {
 		SET 'restart.max_backoff' = '200 ms';
 		EXECUTE STATEMENT SET BEGIN
 			INSERT INTO o SELECT i FROM g;
-			INSERT INTO p SELECT i %% %d, COUNT(*) FROM g GROUP BY i %% %d;
-		END;`, d.rows, perSecond, name, name, interval, d.keys, d.keys)
+			INSERT INTO p SELECT i %% %d, COUNT(*) FROM g GROUP BY i %% %d HAVING MAX(CONCAT('%s', CAST(i AS STRING))) > '';
+		END;`, d.rows, perSecond, name, name, interval, d.keys, d.keys, strings.Repeat("ballast ", 5))
 	a.must(http.StatusCreated, "POST", "/v1/jobs", map[string]any{"name": name, "sql": sql, "parallelism": 2}, nil)
 }
 

@@ -21,12 +21,14 @@ func (w *uploader) compact(ctx context.Context, n *node, handles []checkpoint.Ha
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.mu.compacting = false
+		w.mu.compact()
 	}()
 	m := state.Merge{MaxParallelism: n.setup.MaxParallelism, Handles: handles, Whole: whole}
 	failed := m.Run(ctx, w.blobs, func(p state.Piece) error { return o.put(ctx, p) })
 	w.mu.Lock()
 	if failed == nil {
 		n.chain.Compacted(handles, o.handles)
+		w.mu.unnamed = append(w.mu.unnamed, o.keys...)
 		w.tell()
 	} else {
 		n.chain.Postpone()
@@ -38,13 +40,7 @@ func (w *uploader) compact(ctx context.Context, n *node, handles []checkpoint.Ha
 	if ctx.Err() == nil {
 		w.task.logger.Info("state not compacted, tried again later", "op", n.setup.Operator.ID, "err", failed)
 	}
-	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
-	defer cancel()
-	for _, h := range o.handles {
-		if h.Object != "" {
-			_ = w.blobs.Delete(tidy, h.Object) // it goes with the attempt, at the latest
-		}
-	}
+	w.remove(context.WithoutCancel(ctx), o.keys, leaveTimeout) // what stays goes with the attempt
 	return nil
 }
 
@@ -54,6 +50,7 @@ type fulls struct {
 	node    *node
 	delta   bool
 	handles []checkpoint.Handle
+	keys    []string
 }
 
 func (f *fulls) put(ctx context.Context, p state.Piece) error {
@@ -61,6 +58,7 @@ func (f *fulls) put(ctx context.Context, p state.Piece) error {
 	if len(p.Data) > state.InlineLimit {
 		name = checkpoint.FullKey(task.job, task.attempt, f.node.setup.Operator.ID, f.node.setup.Subtask, f.node.fulls)
 		f.node.fulls++
+		f.keys = append(f.keys, name)
 		if err := f.w.blobs.Put(ctx, name, bytes.NewReader(p.Data)); err != nil {
 			return fmt.Errorf("store %s: %w", name, err)
 		}

@@ -99,7 +99,9 @@ type uploader struct {
 		open       []*upload // oldest first, until they are stored or dropped
 		storing    int       // goroutines that do
 		compacting bool
-		ended      bool // the loop has ended
+		compact    context.CancelFunc // ends a compaction
+		unnamed    []string           // objects of compactions that no snapshot has named so far
+		ended      bool               // the loop has ended
 		newest     weir.CheckpointID
 		pending    []weir.CheckpointID // of those before newest
 	}
@@ -107,6 +109,7 @@ type uploader struct {
 
 func newUploader(t *Task, blobs blob.Store, named func(weir.TaskID, []string)) *uploader {
 	w := &uploader{task: t, blobs: blobs, named: named}
+	w.mu.compact = func() {}
 	w.moreC = sync.NewCond(&w.mu.Mutex)
 	return w
 }
@@ -203,6 +206,7 @@ func (w *uploader) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.ended = true
+	w.mu.compact()
 	w.moreC.Broadcast()
 }
 
@@ -222,7 +226,29 @@ func (w *uploader) run(ctx context.Context) error {
 			w.proceed(ctx, g)
 		}
 	})
-	return g.Wait()
+	err := g.Wait()
+	if keys := w.unnamed(); len(keys) > 0 {
+		w.remove(context.WithoutCancel(ctx), keys, leaveTimeout)
+	}
+	return err
+}
+
+// unnamed are the objects of compactions that no snapshot came to name.
+func (w *uploader) unnamed() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.unnamed
+}
+
+// remove deletes objects that nobody will name, as far as it gets.
+func (w *uploader) remove(ctx context.Context, keys []string, within time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for _, key := range keys {
+		if err := w.blobs.Delete(ctx, key); err != nil && ctx.Err() == nil {
+			w.task.logger.Warn("object stays for now", "object", key, "err", err)
+		}
+	}
 }
 
 // unsealed waits for the oldest upload whose cuts are no runs yet; nil: none will come.
@@ -299,7 +325,7 @@ func (w *uploader) proceed(ctx context.Context, g *errgroup.Group) {
 		w.mu.storing++
 		g.Go(func() error { return w.storeAll(ctx) })
 	}
-	if w.mu.compacting || ctx.Err() != nil {
+	if w.mu.compacting || w.mu.ended || ctx.Err() != nil {
 		return
 	}
 	for _, n := range w.task.nodes {
@@ -308,7 +334,9 @@ func (w *uploader) proceed(ctx context.Context, g *errgroup.Group) {
 		}
 		if handles, whole := n.chain.Compaction(); len(handles) > 0 {
 			w.mu.compacting = true
-			g.Go(func() error { return w.compact(ctx, n, handles, whole) })
+			own, cancel := context.WithCancel(ctx)
+			w.mu.compact = cancel
+			g.Go(func() error { return w.compact(own, n, handles, whole) })
 			return
 		}
 	}
@@ -404,13 +432,7 @@ func (w *uploader) store(ctx, call context.Context, u *upload) (err error) {
 // tidy deletes what was stored of a snapshot that will never be acknowledged. An abort
 // does so too, but may have passed by before the last object.
 func (w *uploader) tidy(ctx context.Context, o *objects, within time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	for _, key := range o.keys {
-		if err := w.blobs.Delete(ctx, key); err != nil && ctx.Err() == nil {
-			w.task.logger.Warn("object stays for now", "cp", o.upload.id, "err", err)
-		}
-	}
+	w.remove(ctx, o.keys, within)
 }
 
 // write stores the state of each operator, in the order of the chain, and adds the handles
@@ -431,9 +453,14 @@ func (w *uploader) write(ctx context.Context, u *upload, o *objects) error {
 		u.keyed(c.node, handles)
 		w.mu.Lock()
 		c.node.chain.Stored(u.id, handles)
+		w.mu.unnamed = slices.DeleteFunc(w.mu.unnamed, func(key string) bool { return names(handles, key) })
 		w.mu.Unlock()
 	}
 	return nil
+}
+
+func names(handles []checkpoint.Handle, key string) bool {
+	return slices.ContainsFunc(handles, func(h checkpoint.Handle) bool { return h.Object == key })
 }
 
 // pieces stores what is new of an operator's snapshot.
