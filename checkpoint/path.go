@@ -65,6 +65,18 @@ func StateOf(key string) (job weir.JobID, id weir.CheckpointID, ok bool) {
 	return k.Job, k.Checkpoint, ok && !k.Manifest && !k.Agreed
 }
 
+// WrittenBy tells the attempt and the number of the subtask that wrote an object of its state, by
+// the object's key; ok is false for any other object.
+func WrittenBy(key string) (attempt weir.AttemptID, subtask int, ok bool) {
+	k, ok := parseKey(key)
+	if !ok || k.Manifest || k.Agreed {
+		return k.Attempt, 0, false
+	}
+	dir := strings.Split(key, "/")[2]
+	subtask, err := strconv.Atoi(dir[strings.LastIndexByte(dir, '-')+1:])
+	return k.Attempt, subtask, err == nil
+}
+
 // An objectKey is a key taken apart. Manifests have no Attempt; objects of a full
 // state, and what was agreed on, have no Checkpoint.
 type objectKey struct {

@@ -36,7 +36,7 @@ func TestCountsOnS3(t *testing.T) {
 			SELECT behavior, SUM(n) AS n FROM v GROUP BY behavior`, users, users),
 	}, nil)
 	a.awaitJob("main", 30*time.Second, "a checkpoint is complete", func(j job) bool { return j.Base != "nothing" })
-	if copies, err := filepath.Glob(filepath.Join(dir, "data", "worker-*", "kept", "*", "*")); err != nil || len(copies) == 0 {
+	if copies, err := filepath.Glob(filepath.Join(dir, "data", "worker-*", "kept", "[0-9]*")); err != nil || len(copies) == 0 {
 		t.Errorf("copies of state: %v, %v", copies, err)
 	}
 	var workers struct {

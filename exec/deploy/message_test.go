@@ -29,7 +29,7 @@ func messages() map[string]deploy.Message {
 		{Operators: []plan.Operator{{ID: "src", Name: "source(r)", Kind: plan.Source, Schema: []plan.Column{}}}},
 		{Operators: []plan.Operator{{ID: "out", Name: "sink(w)", Kind: plan.Sink, Schema: []plan.Column{}}}, Single: true},
 	}, Edges: []plan.Edge{{From: 0, To: 1, Keys: []int{}}}}
-	handle := checkpoint.Handle{Object: "a/b", Size: 9, Checksum: 1 << 63, KeyGroups: weir.KeyGroupRange{Start: 0, End: 4}}
+	handle := checkpoint.Handle{Object: "a/b", Size: 9, Checksum: 1 << 63, KeyGroups: weir.KeyGroupRange{Start: 0, End: 4}, Trimmed: true}
 	placed := []deploy.Placed{{Task: task, Worker: "w1"}}
 	lists := map[weir.OperatorID][]json.RawMessage{"src": {json.RawMessage(`{"position":7}`)}}
 	order := []deploy.Order{{Column: "n", Desc: true}, {Column: "k"}}
@@ -95,7 +95,7 @@ func messages() map[string]deploy.Message {
 		"returned":         deploy.Returned{Header: head, Worker: "w1", Incarnation: "00ff", Attempts: []deploy.Held{{Job: job, Attempt: attempt, Ended: true}}},
 		"over":             deploy.Over{Header: head, Attempts: []deploy.Held{{Job: job, Attempt: attempt}}},
 		"heartbeat": deploy.Heartbeat{
-			Header: head, Worker: "w1", Incarnation: "00ff", PID: 42, Host: "h", Slots: 4, UsedSlots: 1, Leaving: true, Memory: memory,
+			Header: head, Worker: "w1", Incarnation: "00ff", PID: 42, Host: "h", Slots: 4, UsedSlots: 1, Kept: []deploy.Kept{{Job: job, Subtask: 1, Checkpoint: 6}}, Leaving: true, Memory: memory,
 			Attempts: []deploy.Running{{Job: job, Attempt: attempt, Tasks: []deploy.TaskStats{{
 				Task: task, RowsIn: 5, RowsOut: 4, Busy: 0.5, Blocked: 0.25,
 				Ended: true, Watermark: 1000, State: 77, Rejected: 3, Spilled: 6, Uploads: 9, Delta: 1.25,

@@ -68,6 +68,8 @@ type Heartbeat struct {
 	UsedSlots   int           `json:"used_slots"`
 	Attempts    []Running     `json:"attempts,omitempty"`
 	Memory      Memory        `json:"memory"`
+	// Kept is the state of which it has copies, of jobs that do not run there.
+	Kept []Kept `json:"kept,omitempty"`
 	// Leaving: the worker ends in an orderly way and takes no tasks.
 	Leaving bool `json:"leaving,omitempty"`
 }
@@ -82,6 +84,14 @@ type Memory struct {
 	Uploads    int64 `json:"uploads,omitempty"` // runs that no completed checkpoint holds yet
 	Network    int64 `json:"network,omitempty"` // in channels; told with the channels alone
 	Cache      int64 `json:"cache,omitempty"`   // of what is on disk
+}
+
+// Kept says that a worker has copies of state that a subtask of a job stored, for which
+// checkpoint at the latest.
+type Kept struct {
+	Job        weir.JobID        `json:"job"`
+	Subtask    int               `json:"subtask"`
+	Checkpoint weir.CheckpointID `json:"checkpoint"`
 }
 
 // Running is an attempt that runs on a worker.

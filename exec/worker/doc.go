@@ -30,7 +30,8 @@
 //	W9 Of the state that its tasks store, a worker keeps copies in a folder (Config.Keep):
 //	   of each job those that its tasks' snapshots consist of, and those of the pending
 //	   checkpoints that the last Trigger named, and of newer ones; together KeepBytes at most,
-//	   of which the oldest give way.
+//	   of which the oldest give way. Files tell what they are, so the next life of the worker
+//	   finds them; of what an earlier attempt stored stays what tasks of the present one name.
 //	   The tasks of a later attempt restore from them. Storage counts: every chunk of a copy
 //	   is checked before a task gets it, and from the first that is not as it was written
 //	   on, or where there is no copy, the object comes from storage. Memory holds 8 bytes per
@@ -39,6 +40,8 @@
 //	   beside it is measured; more of that counts at once, less of it slowly. The heap is
 //	   collected after it has grown by what a collection looks through, and a part of the
 //	   rest.
+//	W11 Heartbeats say of which subtasks there are copies, of jobs that do not run here: so a
+//	   server that knows nothing of an earlier attempt places them where their state is.
 //
 // # Goroutines
 //
@@ -58,10 +61,11 @@
 //
 // A copy of state that cannot be written, or read, costs a line in the log. It is written
 // beside the upload and no faster than its disk: one that hangs holds that snapshot up.
-// Copies belong to one life of a process, each in a folder of its own: Run removes its own
-// at its end, and all others when it begins. Of another one that is still alive, stopped or
-// on the same folder by mistake, that costs it no more than reads of storage. A job of which
-// no attempt ran here for ten minutes has none left.
+// The folder belongs to one process, by a lock that the system drops with it; another one that is
+// on it by mistake, or comes while the former life still hangs, keeps nothing until it is free and
+// says so once. A life that begins reads the footers of the files, not what they hold, of ten thousand
+// at most; halves, and what does not fit into KeepBytes, are removed. A job of which no
+// attempt ran here for ten minutes has none left.
 //
 // # Testing
 //

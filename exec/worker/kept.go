@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,28 +20,34 @@ import (
 	"weir"
 	"weir/checkpoint"
 	"weir/checkpoint/blob"
+	"weir/exec/deploy"
 )
 
 const (
 	keptChunk = 64 << 10    // of a copy, with a checksum of its own
 	keptLook  = time.Minute // between two looks at which jobs run
 	keptLooks = 10          // that find no attempt of a job here, until its copies are dropped
+	keptMost  = 10_000      // files, of which a life looks at those that it finds
+
+	keptMaking = ".part" // the name of a file that is being written ends so
 )
 
 // A kept is object storage as tasks see it, and copies of the state that they put there,
-// in files of this worker's own: an attempt that follows another worker's death restores
-// from them (W9). Storage alone counts: a copy that cannot be written is none, and what
+// in files of this worker's own: an attempt that follows another worker's death, or this one's,
+// restores from them (W9). Storage alone counts: a copy that cannot be written is none, and what
 // cannot be read of one comes from storage.
 type kept struct {
 	blob.Store
 	dir    string
-	most   int64 // bytes of all copies; 0: none are made
+	most   int64 // bytes of all files; 0: none are made
 	log    *slog.Logger
 	create func(path string) (io.WriteCloser, error)
 	dropC  chan struct{} // room for one: files are to be removed
+	lock   *os.File      // of the folder; nil: it is another process's. Guarded by run
 
 	mu struct { // never held while a disk is waited for
 		sync.Mutex
+		opened  bool        // the folder is ours
 		copies  []*keptCopy // the oldest first
 		bytes   int64       // of these, and of those being written
 		made    int
@@ -53,13 +61,16 @@ type kept struct {
 // A keptCopy is a file with the bytes of an object. Once it is among kept's copies it
 // does not change.
 type keptCopy struct {
-	of   *kept
-	key  string
-	job  weir.JobID
-	id   weir.CheckpointID // 0: it belongs to the attempt
-	path string
-	size int64
-	sums []uint64 // of each chunk
+	of      *kept
+	key     string
+	job     weir.JobID
+	id      weir.CheckpointID // 0: it belongs to the attempt
+	attempt weir.AttemptID
+	subtask int
+	path    string
+	size    int64    // of the object
+	room    int64    // of the file
+	sums    []uint64 // of each chunk
 
 	named bool // a task's state has consisted of it
 
@@ -113,13 +124,16 @@ func (k *kept) Delete(ctx context.Context, key string) error {
 	return k.Store.Delete(ctx, key)
 }
 
-// Get implements blob.Store. A whole object is read from its copy, if there is one.
+// Get implements blob.Store. An object is read from its copy, if there is one.
 func (k *kept) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	c := k.find(key)
-	if c == nil || offset != 0 || length >= 0 {
+	if c == nil || offset < 0 {
 		return k.Store.Get(ctx, key, offset, length)
 	}
-	r := &keptReader{ctx: ctx, c: c, buf: make([]byte, 0, keptChunk)}
+	r := &keptReader{ctx: ctx, c: c, at: min(offset, c.size), end: c.size}
+	if length >= 0 {
+		r.end = r.at + min(length, c.size-r.at)
+	}
 	if r.file, r.failed = os.Open(c.path); r.failed == nil {
 		return r, nil
 	}
@@ -131,20 +145,34 @@ func (k *kept) Get(ctx context.Context, key string, offset, length int64) (io.Re
 
 // begin opens the copy of an object; nil: there is to be none.
 func (k *kept) begin(key string) *keptCopy {
-	job, id, ok := checkpoint.StateOf(key)
-	if !ok || k.most <= 0 {
+	c := k.copyOf(key)
+	if c == nil || k.most <= 0 {
 		return nil
 	}
 	k.drop(func(c *keptCopy) bool { return c.key == key })
 	k.mu.Lock()
+	opened := k.mu.opened
 	k.mu.made++
-	c := &keptCopy{of: k, key: key, job: job, id: id, path: filepath.Join(k.dir, strconv.Itoa(k.mu.made)), buf: make([]byte, 0, keptChunk)}
+	c.path, c.buf = filepath.Join(k.dir, strconv.Itoa(k.mu.made)+keptMaking), make([]byte, 0, keptChunk)
 	k.mu.Unlock()
+	if !opened {
+		return nil
+	}
 	if c.file, c.err = k.create(c.path); c.err != nil {
 		k.end(c, true)
 		return nil
 	}
 	return c
+}
+
+// copyOf is a copy of which there is nothing yet; nil: no object of that key is copied.
+func (k *kept) copyOf(key string) *keptCopy {
+	job, id, ok := checkpoint.StateOf(key)
+	attempt, subtask, written := checkpoint.WrittenBy(key)
+	if !ok || !written {
+		return nil
+	}
+	return &keptCopy{of: k, key: key, job: job, id: id, attempt: attempt, subtask: subtask}
 }
 
 // Write implements io.Writer. It never fails: a copy that does only ends.
@@ -162,12 +190,33 @@ func (c *keptCopy) Write(p []byte) (int, error) {
 // flush writes what is in the buffer, a chunk or the last one.
 func (c *keptCopy) flush() {
 	c.size += int64(len(c.buf))
-	if c.err = c.of.reserve(int64(len(c.buf))); c.err != nil {
+	c.sums = append(c.sums, xxh3.Hash(c.buf))
+	c.write(c.buf)
+	c.buf = c.buf[:0]
+}
+
+func (c *keptCopy) write(p []byte) {
+	c.room += int64(len(p))
+	if c.err = c.of.reserve(int64(len(p))); c.err == nil {
+		_, c.err = c.file.Write(p)
+	}
+}
+
+// finish writes the rest of the file and gives it its name.
+func (c *keptCopy) finish() {
+	if len(c.buf) > 0 {
+		c.flush()
+	}
+	if c.err == nil {
+		c.write(c.footer())
+	}
+	if c.err = errors.Join(c.err, c.file.Close()); c.err != nil {
 		return
 	}
-	_, c.err = c.file.Write(c.buf)
-	c.sums = append(c.sums, xxh3.Hash(c.buf))
-	c.buf = c.buf[:0]
+	path := strings.TrimSuffix(c.path, keptMaking)
+	if c.err = os.Rename(c.path, path); c.err == nil {
+		c.path = path
+	}
 }
 
 // errNoRoom ends a copy.
@@ -193,9 +242,10 @@ func (k *kept) reserve(n int64) error {
 func (k *kept) end(c *keptCopy, stored bool) {
 	if c.file != nil {
 		if stored && c.err == nil {
-			c.flush()
+			c.finish()
+		} else {
+			c.err = errors.Join(c.err, c.file.Close())
 		}
-		c.err = errors.Join(c.err, c.file.Close())
 		c.file, c.buf = nil, nil
 	}
 	k.mu.Lock()
@@ -241,7 +291,7 @@ func (k *kept) dropLocked(gone func(*keptCopy) bool) bool {
 
 // remove has a file removed; k.mu is held.
 func (k *kept) remove(c *keptCopy) {
-	k.mu.bytes -= c.size
+	k.mu.bytes -= c.room
 	k.mu.dropped = append(k.mu.dropped, c.path)
 	select {
 	case k.dropC <- struct{}{}:
@@ -265,8 +315,9 @@ func (k *kept) named(job weir.JobID, attempt weir.AttemptID, task weir.TaskID, o
 	}
 }
 
-// wanted keeps of a job what its tasks have named, what was stored for the base and for what a
-// trigger names, and what is newer. A savepoint's trigger tells no base: it is most likely
+// wanted keeps of a job what its tasks have named, what the trigger's attempt has stored for the
+// base, for what the trigger names, and what is newer: of an older attempt, or an earlier life of
+// this worker, only what was named. A savepoint's trigger tells no base: it is most likely
 // the newest of those that have ended.
 func (k *kept) wanted(t checkpoint.Trigger) {
 	k.mu.Lock()
@@ -280,8 +331,9 @@ func (k *kept) wanted(t checkpoint.Trigger) {
 		}
 	}
 	base := t.Base
+	known := func(c *keptCopy) bool { return c.named || c.attempt != t.Attempt } // its tasks would name it
 	ended := func(c *keptCopy) bool {
-		return c.job == t.Job && (c.named || c.id > 0) && c.id < t.Checkpoint && !slices.Contains(t.Pending, c.id)
+		return c.job == t.Job && (known(c) || c.id > 0) && c.id < t.Checkpoint && !slices.Contains(t.Pending, c.id)
 	}
 	for _, c := range k.mu.copies {
 		if t.Base == 0 && ended(c) {
@@ -289,7 +341,7 @@ func (k *kept) wanted(t checkpoint.Trigger) {
 		}
 	}
 	k.dropLocked(func(c *keptCopy) bool {
-		return ended(c) && !names[c.key] && (c.named || c.id != base)
+		return ended(c) && !names[c.key] && (known(c) || c.id != base)
 	})
 }
 
@@ -308,6 +360,24 @@ func (k *kept) look(running []weir.JobID) {
 	k.dropLocked(func(c *keptCopy) bool { return looks[c.job] >= keptLooks })
 }
 
+// list says of which subtasks there are copies, in order, of jobs that do not run here.
+func (k *kept) list(running []weir.JobID) (list []deploy.Kept) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range k.mu.copies {
+		if slices.Contains(running, c.job) {
+			continue
+		}
+		i := slices.IndexFunc(list, func(l deploy.Kept) bool { return l.Job == c.job && l.Subtask == c.subtask })
+		if i < 0 {
+			i, list = len(list), append(list, deploy.Kept{Job: c.job, Subtask: c.subtask})
+		}
+		list[i].Checkpoint = max(list[i].Checkpoint, c.id)
+	}
+	slices.SortFunc(list, func(a, b deploy.Kept) int { return cmp.Or(cmp.Compare(a.Job, b.Job), a.Subtask-b.Subtask) })
+	return list
+}
+
 // run removes the files of copies that were dropped, until ctx ends.
 func (k *kept) run(ctx context.Context, running func() []weir.JobID) error {
 	tick := time.NewTicker(keptLook)
@@ -315,14 +385,9 @@ func (k *kept) run(ctx context.Context, running func() []weir.JobID) error {
 	for {
 		select {
 		case <-k.dropC:
-			k.mu.Lock()
-			files := k.mu.dropped
-			k.mu.dropped = nil
-			k.mu.Unlock()
-			for _, path := range files {
-				_ = os.Remove(path) // what stays goes with the folder
-			}
+			k.clear()
 		case <-tick.C:
+			k.open() // whoever had the folder may have ended
 			k.look(running())
 		case <-ctx.Done():
 			return nil
@@ -330,70 +395,13 @@ func (k *kept) run(ctx context.Context, running func() []weir.JobID) error {
 	}
 }
 
-// A keptReader reads an object from its copy, chunk by chunk, and from storage what
-// cannot be read there.
-type keptReader struct {
-	ctx    context.Context
-	c      *keptCopy
-	file   *os.File
-	buf    []byte // the chunk at hand
-	unread []byte // of it
-	at     int64  // behind it
-	failed error
-	rest   io.ReadCloser // from storage; nil: nothing has failed
-}
-
-// Read implements io.Reader.
-func (r *keptReader) Read(p []byte) (int, error) {
-	if len(r.unread) == 0 && r.rest == nil {
-		if r.at == r.c.size {
-			return 0, io.EOF
-		}
-		if r.failed = r.next(); r.failed != nil {
-			if err := r.turn(); err != nil {
-				return 0, err
-			}
-		}
+// clear removes the files of copies that were dropped.
+func (k *kept) clear() {
+	k.mu.Lock()
+	files := k.mu.dropped
+	k.mu.dropped = nil
+	k.mu.Unlock()
+	for _, path := range files {
+		_ = os.Remove(path) // what stays is found by the next life
 	}
-	if r.rest != nil {
-		return r.rest.Read(p)
-	}
-	n := copy(p, r.unread)
-	r.unread = r.unread[n:]
-	return n, nil
-}
-
-// next reads a chunk and checks it.
-func (r *keptReader) next() error {
-	r.buf = r.buf[:min(keptChunk, r.c.size-r.at)]
-	if _, err := r.file.ReadAt(r.buf, r.at); err != nil {
-		return err
-	}
-	if xxh3.Hash(r.buf) != r.c.sums[r.at/keptChunk] {
-		return errors.New("its checksum does not match")
-	}
-	r.unread, r.at = r.buf, r.at+int64(len(r.buf))
-	return nil
-}
-
-// turn goes on with storage and drops the copy, which failed.
-func (r *keptReader) turn() (err error) {
-	k := r.c.of
-	if k.drop(func(c *keptCopy) bool { return c == r.c }) { // it was not dropped beside us
-		k.log.Warn("copy of the state is damaged, read from storage", "job", r.c.job, "cp", r.c.id, "err", r.failed)
-	}
-	r.rest, err = k.Store.Get(r.ctx, r.c.key, r.at, -1)
-	return err
-}
-
-// Close implements io.Closer.
-func (r *keptReader) Close() error {
-	var err error
-	if r.file != nil {
-		err = r.file.Close()
-	}
-	if r.rest != nil {
-		err = errors.Join(err, r.rest.Close())
-	}
-	return err
 }

@@ -21,6 +21,7 @@ import (
 	"weir"
 	"weir/checkpoint"
 	"weir/checkpoint/blob"
+	"weir/exec/deploy"
 )
 
 // A keptRig is a kept over storage in memory that counts its Gets.
@@ -51,7 +52,14 @@ func newKeptRig(t testing.TB, most int64) *keptRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.kept = newKept(r.storage, dir, most, slog.New(slog.NewTextHandler(&r.log, nil)))
+	r.live(dir, most)
+	return r
+}
+
+// live begins a life of the worker over a folder.
+func (r *keptRig) live(dir string, most int64) {
+	r.kept = newKept(r.storage, dir, most, slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	r.open()
 	r.create = func(path string) (io.WriteCloser, error) {
 		f, err := createFile(path)
 		if err == nil && r.full {
@@ -59,7 +67,12 @@ func newKeptRig(t testing.TB, most int64) *keptRig {
 		}
 		return f, err
 	}
-	return r
+}
+
+// restart kills the life and begins another one, with another bound.
+func (r *keptRig) restart(most int64) {
+	_ = r.lock.Close() // as the system does it
+	r.live(r.dir, most)
 }
 
 // A fullDisk has room for so many bytes.
@@ -110,7 +123,7 @@ func (r *keptRig) files(t fataler) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list
+	return slices.DeleteFunc(list, func(path string) bool { return filepath.Base(path) == keptLock })
 }
 
 func (r *keptRig) keys() []string {
@@ -234,7 +247,7 @@ func TestKeptDiskFull(t *testing.T) {
 		t.Errorf("said\n%s", text)
 	}
 	r.full = false
-	if err := os.WriteFile(filepath.Join(r.dir, "5"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(r.dir, "5.part"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r.put(t, stateKey("job_a", 8, 0), content(3))
@@ -243,7 +256,7 @@ func TestKeptDiskFull(t *testing.T) {
 	}
 	r.dir = filepath.Join(r.path(t, stateKey("job_a", 3, 0)), "below") // no folder can be
 	r.put(t, stateKey("job_a", 9, 0), content(3))
-	if want := []string{stateKey("job_a", 3, 0)}; !cmp.Equal(r.keys(), want) || r.mu.bytes != 2*keptChunk {
+	if want := []string{stateKey("job_a", 3, 0)}; !cmp.Equal(r.keys(), want) || r.mu.bytes != r.mu.copies[0].room || r.mu.bytes < 2*keptChunk {
 		t.Errorf("copies %v of %d bytes", r.keys(), r.mu.bytes)
 	}
 }
@@ -274,7 +287,7 @@ func TestKeptWanted(t *testing.T) {
 		r.put(t, key, content(10))
 	}
 	trigger := func(id, base weir.CheckpointID, pending ...weir.CheckpointID) {
-		r.wanted(checkpoint.Trigger{Job: "job_a", Checkpoint: id, Base: base, Pending: pending})
+		r.wanted(checkpoint.Trigger{Job: "job_a", Attempt: weir.AttemptID{Number: 1, Tag: "x"}, Checkpoint: id, Base: base, Pending: pending})
 	}
 	trigger(4, 1, 3, 4)
 	expect("a trigger", slices.Concat(all("job_a", 1, 3, 4, 5), all("job_b", 1))...)
@@ -318,22 +331,22 @@ func TestKeptNamed(t *testing.T) {
 			t.Errorf("%s: copies %v, want %v", what, got, keys)
 		}
 	}
-	trigger := func(id, base weir.CheckpointID) {
-		r.wanted(checkpoint.Trigger{Job: "job_a", Checkpoint: id, Base: base, Pending: []weir.CheckpointID{id}})
+	trigger := func(attempt weir.AttemptID, id, base weir.CheckpointID) {
+		r.wanted(checkpoint.Trigger{Job: "job_a", Attempt: attempt, Checkpoint: id, Base: base, Pending: []weir.CheckpointID{id}})
 	}
 	for _, key := range []string{one, two, three, full} {
 		r.put(t, key, content(10))
 	}
 	r.named("job_a", first, task, []string{one, two})
 	r.named("job_a", first, other, nil)
-	trigger(4, 2)
+	trigger(first, 4, 2)
 	expect("a delta over an older whole state, and a merged one in the making", one, two, full)
 	r.named("job_a", first, task, []string{full})
-	trigger(5, 2)
+	trigger(first, 5, 2)
 	expect("the merged one in their place", full)
 	r.put(t, two, content(10))
 	r.named("job_a", second, other, []string{two})
-	trigger(6, 5)
+	trigger(second, 6, 5)
 	expect("another attempt", two)
 	for range keptLooks {
 		r.look(nil)
@@ -385,8 +398,9 @@ func TestKeptModel(t *testing.T) {
 			},
 			"get": func(t *rapid.T) {
 				k := key.Draw(t, "key")
-				offset := rapid.SampledFrom([]int64{0, 0, 0, 1}).Draw(t, "offset")
-				body, err := r.Get(context.Background(), k, offset, -1)
+				offset := rapid.SampledFrom([]int64{0, 0, 0, 1, keptChunk - 1, keptChunk, 2*keptChunk + 1, 9 * keptChunk}).Draw(t, "offset")
+				length := rapid.SampledFrom([]int64{-1, -1, -1, 0, 1, keptChunk, 2*keptChunk + 1, 9 * keptChunk}).Draw(t, "length")
+				body, err := r.Get(context.Background(), k, offset, length)
 				want, ok := stored[k]
 				if !ok {
 					if !errors.Is(err, weir.ErrNotFound) {
@@ -397,9 +411,13 @@ func TestKeptModel(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				want = want[min(offset, int64(len(want))):]
+				if length >= 0 {
+					want = want[:min(length, int64(len(want)))]
+				}
 				got, err := io.ReadAll(body)
-				if err = errors.Join(err, body.Close()); err != nil || !bytes.Equal(got, want[min(offset, int64(len(want))):]) {
-					t.Fatalf("get %s from %d: %d bytes, %v; want %d", k, offset, len(got), err, len(want))
+				if err = errors.Join(err, body.Close()); err != nil || !bytes.Equal(got, want) {
+					t.Fatalf("get %s, %d bytes from %d: %d bytes, %v; want %d", k, length, offset, len(got), err, len(want))
 				}
 			},
 			"delete": func(t *rapid.T) {
@@ -417,14 +435,18 @@ func TestKeptModel(t *testing.T) {
 			},
 			"wanted": func(t *rapid.T) {
 				n := id.Draw(t, "cp")
-				r.wanted(checkpoint.Trigger{Job: job.Draw(t, "job"), Checkpoint: weir.CheckpointID(n), Pending: []weir.CheckpointID{weir.CheckpointID(n)}, Base: weir.CheckpointID(id.Draw(t, "base"))})
+				r.wanted(checkpoint.Trigger{Job: job.Draw(t, "job"), Attempt: weir.AttemptID{Number: 1, Tag: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "tag")}, Checkpoint: weir.CheckpointID(n), Pending: []weir.CheckpointID{weir.CheckpointID(n)}, Base: weir.CheckpointID(id.Draw(t, "base"))})
 			},
 			"look": func(*rapid.T) { r.look(nil) },
+			"restart": func(*rapid.T) {
+				r.files(t) // a clean-up that was under way
+				r.restart(most)
+			},
 			"": func(t *rapid.T) {
 				var sum int64
 				var files []string
 				for _, c := range r.mu.copies {
-					sum, files = sum+c.size, append(files, c.path)
+					sum, files = sum+c.room, append(files, c.path)
 				}
 				left := slices.DeleteFunc(r.files(t), func(path string) bool { return slices.Contains(files, path) })
 				if sum != r.mu.bytes || sum > most || len(left) > 0 {
@@ -477,33 +499,116 @@ func TestKeptConcurrent(t *testing.T) {
 	}
 }
 
-// What a killed process left is removed at the start of the next one, and nothing is left
-// at the end; a replacement's copies stay.
-func TestKeptCleaned(t *testing.T) {
+// A worker that was started anew finds the copies of its last life: what is whole, and nothing
+// else; within its bound, the newest ones.
+func TestKeptRestart(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "kept")
-	left := filepath.Join(dir, "killed", "7")
-	if err := os.MkdirAll(filepath.Dir(left), 0o700); err != nil {
+	r := newKeptRig(t, 1<<20)
+	key := func(n int) string { return stateKey("job_a", n, 0) }
+	sizes := []int{0, 1, keptChunk, 3*keptChunk + 100}
+	for i, size := range sizes {
+		r.put(t, key(i+1), content(size))
+	}
+	half := filepath.Join(r.dir, "9"+keptMaking)
+	folder := filepath.Join(r.dir, "0a1b2c", "1")
+	if err := errors.Join(os.WriteFile(half, content(100), 0o600), os.Mkdir(filepath.Dir(folder), 0o700), os.WriteFile(folder, nil, 0o600), os.WriteFile(filepath.Join(r.dir, "7"), content(70), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(left, []byte("state"), 0o600); err != nil {
+	bytes0 := r.mu.bytes
+	r.restart(1 << 20)
+	if len(r.files(t)) != len(sizes) || len(r.keys()) != len(sizes) || r.mu.bytes != bytes0 {
+		t.Fatalf("files %v, copies %v, %d bytes of %d", r.files(t), r.keys(), r.mu.bytes, bytes0)
+	}
+	for i, size := range sizes {
+		if got, asked := r.get(t, key(i+1)); !bytes.Equal(got, content(size)) || asked != 0 {
+			t.Errorf("object of %d bytes: as it was put: %v, after %d calls of storage", size, bytes.Equal(got, content(size)), asked)
+		}
+	}
+	r.put(t, key(9), content(10)) // under a name that is free
+	if want := []deploy.Kept{{Job: "job_a", Subtask: 0, Checkpoint: 9}}; !cmp.Equal(r.list(nil), want) || len(r.list([]weir.JobID{"job_a"})) > 0 {
+		t.Errorf("told: %+v", r.list(nil))
+	}
+	r.restart(keptChunk * 4)
+	if want := []string{key(4), key(9)}; !cmp.Equal(r.keys(), want) || len(r.files(t)) != 2 {
+		t.Errorf("with less room: copies %v, files %v", r.keys(), r.files(t))
+	}
+	path := r.path(t, key(4))
+	whole, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	w := New(Config{Keep: dir, KeepBytes: 1 << 20, Blobs: blob.NewMemory(), Logger: slog.New(slog.DiscardHandler)})
-	w.cleanKept(w.cfg.Keep)
-	if _, err := os.Stat(left); !os.IsNotExist(err) {
-		t.Errorf("what was left: %v", err)
+	for at := 3*keptChunk + 100; at < len(whole); at++ { // its footer
+		bad := slices.Clone(whole)
+		bad[at] ^= 0x41
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := r.found(path); err == nil {
+			t.Fatalf("byte %d of %d damaged: copy of %s", at, len(whole), c.key)
+		}
+		if err := os.WriteFile(path, whole[:at], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := r.found(path); err == nil {
+			t.Fatalf("cut at %d of %d: copy of %s", at, len(whole), c.key)
+		}
 	}
-	if err := w.kept.Put(t.Context(), stateKey("job_a", 1, 0), strings.NewReader("state")); err != nil {
-		t.Fatal(err)
+	r.restart(0)
+	if len(r.files(t)) != 0 || r.mu.bytes != 0 || r.log.Len() > 0 {
+		t.Errorf("with no room: %v, %d bytes: %s", r.files(t), r.mu.bytes, r.log.String())
 	}
-	other := filepath.Join(dir, "replacement")
-	if err := os.Mkdir(other, 0o700); err != nil {
-		t.Fatal(err)
+}
+
+// Of what an earlier life stored stays what the tasks of the next attempt name; a job that
+// does not run here any more has none after a while.
+func TestKeptRestartWanted(t *testing.T) {
+	t.Parallel()
+	r, full := newKeptRig(t, 1<<20), "job_a/1-x/op-0/full-3"
+	one, two, three := stateKey("job_a", 1, 0), stateKey("job_a", 2, 0), stateKey("job_a", 3, 0)
+	other := stateKey("job_b", 3, 0)
+	for _, key := range []string{one, two, three, full, other} {
+		r.put(t, key, content(10))
 	}
-	w.cleanKept(w.kept.dir)
-	list, err := os.ReadDir(dir)
-	if err != nil || len(list) != 1 || list[0].Name() != "replacement" {
-		t.Errorf("then there is %v, %v", list, err)
+	r.restart(1 << 20)
+	second := weir.AttemptID{Number: 2, Tag: "y"}
+	r.named("job_a", second, weir.TaskID{Chain: 1}, []string{one, three})
+	fresh := checkpoint.StateKey("job_a", second, "op", 0, 4, 0)
+	making := checkpoint.FullKey("job_a", second, "op", 0, 0)
+	r.put(t, fresh, content(10))
+	r.put(t, making, content(10))
+	r.wanted(checkpoint.Trigger{Job: "job_a", Attempt: second, Checkpoint: 4, Base: 3, Pending: []weir.CheckpointID{4}})
+	want := []string{one, three, other, fresh, making}
+	if slices.Sort(want); !cmp.Equal(r.keys(), want) {
+		t.Errorf("copies %v, want %v", r.keys(), want)
+	}
+	for range keptLooks {
+		r.look([]weir.JobID{"job_a"})
+	}
+	if slices.Contains(r.keys(), other) || len(r.keys()) != 4 {
+		t.Errorf("job_b does not run here: copies %v", r.keys())
+	}
+}
+
+// Two workers over one folder, by mistake: the second keeps nothing and harms nothing, until
+// the first has ended.
+func TestKeptTwoLives(t *testing.T) {
+	t.Parallel()
+	r := newKeptRig(t, 1<<20)
+	one, two := stateKey("job_a", 1, 0), stateKey("job_a", 2, 0)
+	r.put(t, one, content(100))
+	second := &keptRig{storage: r.storage}
+	second.live(r.dir, 1<<20)
+	second.put(t, two, content(200))
+	if n := strings.Count(second.log.String(), "in use by another worker"); n != 1 || len(second.keys()) > 0 || len(r.files(t)) != 1 {
+		t.Errorf("copies %v, files %v: %s", second.keys(), r.files(t), second.log.String())
+	}
+	if got, asked := r.get(t, one); !bytes.Equal(got, content(100)) || asked != 0 {
+		t.Error("the first one's copy is gone")
+	}
+	r.shut()
+	r.put(t, two, content(200))
+	second.open()
+	if got, asked := second.get(t, one); !bytes.Equal(got, content(100)) || asked != 0 || len(second.files(t)) != 1 {
+		t.Errorf("then copies %v, files %v", second.keys(), second.files(t))
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -61,8 +59,8 @@ type Config struct {
 	Blobs   blob.Store
 	Openers exec.Openers
 	Files   []string // roots below which file connectors may read and write
-	// Keep is a folder for copies of the state that tasks store, of KeepBytes in all: what
-	// is in it when Run begins is removed. 0 bytes: no copies.
+	// Keep is a folder for copies of the state that tasks store, of KeepBytes in all; the
+	// next life of the worker finds them there. 0 bytes: no copies, those that are there are removed.
 	Keep      string
 	KeepBytes int64
 	Memory    Memory
@@ -106,7 +104,7 @@ func New(cfg Config) *Worker {
 	}
 	cfg.Patience = cmp.Or(cfg.Patience, 20*time.Second)
 	w := &Worker{cfg: cfg, incarnation: weir.NewIncarnation(), kickC: make(chan struct{}, 1)}
-	w.kept = newKept(cfg.Blobs, filepath.Join(cfg.Keep, w.incarnation), cfg.KeepBytes, cfg.Logger.With("worker", cfg.ID))
+	w.kept = newKept(cfg.Blobs, cfg.Keep, cfg.KeepBytes, cfg.Logger.With("worker", cfg.ID))
 	w.cfg.Tasks.Budget, w.cfg.Tasks.Disk = cfg.Memory.State, cfg.Memory.Disk
 	w.memory = newMemory(cfg.Memory)
 	if cfg.Memory.Heap > 0 {
@@ -123,8 +121,8 @@ func (w *Worker) Incarnation() string { return w.incarnation }
 func (w *Worker) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	w.runCtx = gctx
-	w.cleanKept(w.cfg.Keep)
-	defer w.cleanKept(w.kept.dir)
+	w.kept.open()
+	defer w.kept.shut()
 	g.Go(func() error { return w.cfg.Control.Serve(gctx, w.cfg.ID, w.incarnation, w.command) })
 	g.Go(func() error { return w.beat(gctx) })
 	g.Go(func() error { return w.watch(gctx) })
@@ -136,17 +134,6 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("worker %s: %w", w.cfg.ID, err)
 	}
 	return nil
-}
-
-// cleanKept removes copies of state: at the start those that a killed process left, at the
-// end its own.
-func (w *Worker) cleanKept(dir string) {
-	if w.cfg.Keep == "" {
-		return
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		w.cfg.Logger.Warn("copies of state not removed, they take room", "worker", w.cfg.ID, "err", err)
-	}
 }
 
 // jobs are those of which an attempt runs here.
@@ -217,7 +204,9 @@ func (w *Worker) heartbeat() deploy.Heartbeat {
 		Header: deploy.Head(), Worker: w.cfg.ID, Incarnation: w.incarnation, PID: w.cfg.PID, Host: w.cfg.Host,
 		Slots: w.cfg.Slots, Leaving: w.mu.leaving,
 	}
-	for _, job := range sortedKeys(w.mu.attempts) {
+	running := sortedKeys(w.mu.attempts)
+	b.Kept = w.kept.list(running)
+	for _, job := range running {
 		a := w.mu.attempts[job]
 		b.UsedSlots += a.slots()
 		b.Attempts = append(b.Attempts, a.running())

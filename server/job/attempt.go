@@ -86,12 +86,20 @@ func (d *driver) readBase(ctx context.Context, j weir.Job) (*restore, error) {
 	return r, err
 }
 
+// before is where the tasks were that were deployed last.
+func (d *driver) before() []deploy.Placed {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.before
+}
+
 // deploy sends every worker its tasks. A worker that does not answer is asked again
 // until it does or is found dead.
 func (d *driver) deploy(ctx context.Context) {
 	j := d.machine.job
+	was := slices.Concat(d.before(), d.s.keepers(j.ID))
 	d.mu.Lock()
-	placed := placeTasks(d.graph, j.Parallelism, stay(d.machine.slots, d.mu.before))
+	placed := placeTasks(d.graph, j.Parallelism, stay(d.machine.slots, was))
 	d.mu.placed, d.mu.before = placed, placed
 	r := d.mu.restore
 	d.mu.Unlock()

@@ -229,7 +229,7 @@ func (d *driver) do(ctx context.Context, act action) (more []event, done bool, e
 		j := d.machine.job
 		d.async(func() { d.post(d.load(ctx, j)) })
 	case actPlace:
-		ev := d.s.reserve(d.id, act.Need, d.taken)
+		ev := d.s.reserve(d.id, act.Need, d.taken, d.before())
 		d.taken = d.taken && ev.Slots == nil
 		more = []event{ev}
 	case actDeploy:

@@ -81,12 +81,69 @@ func TestKeptState(t *testing.T) {
 			if own != (tc.harm != nil) || len(got) == 0 {
 				t.Errorf("those that live put\n%v\nand got\n%v", put, got)
 			}
-			if list, err := os.ReadDir(c.Kept("w2")); err != nil || len(list) != 1 {
-				t.Errorf("copies of w2: %v, %v", list, err)
+		})
+	}
+}
+
+// TestKeptOverRestart: workers that are started again with their folders, one of them or, with
+// the server, all, get the subtasks that they had, and restore from their copies alone.
+func TestKeptOverRestart(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name  string
+		slots int
+		dead  []string
+	}{
+		{"one", 1, []string{"w2"}},                   // there is no room for its subtask elsewhere
+		{"all", 4, []string{"s1", "w1", "w2", "w3"}}, // each might have any of them
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := jobtest.New(t)
+			c.KeepBytes = 64 << 20
+			s := c.Server("s1")
+			stores, shared := map[string]*blob.Faulty{}, c.Blobs
+			start := func(w string) {
+				if stores[w] == nil {
+					stores[w] = blob.NewFaulty(shared, func(blob.Call) blob.Fault { return blob.Fault{} })
+				}
+				c.Blobs = stores[w]
+				c.Worker(w, tc.slots)
 			}
-			c.Stop("w2")
-			if list, err := os.ReadDir(c.Kept("w2")); err != nil || len(list) != 0 {
-				t.Errorf("copies of w2 after its end: %v, %v", list, err)
+			workers := []string{"w1", "w2"}
+			if tc.name == "all" {
+				workers = append(workers, "w3")
+				start("w3") // alone: it is not the one that would be chosen first
+			}
+			start("w2")
+			c.Heard(s, len(workers)-1)
+			if tc.name == "one" {
+				start("w1")
+				c.Heard(s, 2)
+			}
+			runKept(t, c, s, 2)
+			if tc.name == "all" {
+				start("w1")
+				c.Heard(s, 3)
+			}
+			for _, name := range tc.dead {
+				c.Kill(name)
+			}
+			for _, name := range tc.dead {
+				if c.Blobs = shared; name == "s1" {
+					s = c.Server(name)
+				} else {
+					start(name)
+				}
+			}
+			j := c.Await(s, "many", weir.StatusFinished, weir.StatusFailed)
+			if diff := cmp.Diff([]string{`{"key":6000,"n":60000,"total":1799970000}`}, rows(t, s, "many", "")); diff != "" || j.Attempt.Number != 2 || j.RestoredFrom.IsZero() {
+				t.Errorf("%s in attempt %v from %v, %+v; result (-want +got):\n%s", j.Status, j.Attempt, j.RestoredFrom, j.Failure, diff)
+			}
+			for _, w := range workers {
+				if got := stateCalls(stores[w], "Get"); len(got) > 0 {
+					t.Errorf("%s read %v from storage", w, got)
+				}
 			}
 		})
 	}
@@ -117,7 +174,7 @@ func runKept(t *testing.T, c *jobtest.Cluster, s *job.Service, parallelism int) 
 // copies are the files below a folder.
 func copies(t *testing.T, dir string) (paths []string) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	paths, err := filepath.Glob(filepath.Join(dir, "[0-9]*"))
 	if err != nil {
 		t.Fatal(err)
 	}

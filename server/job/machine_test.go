@@ -249,11 +249,25 @@ func TestPlace(t *testing.T) {
 					before = append(before, deploy.Placed{Task: weir.TaskID{Subtask: i}, Worker: weir.WorkerID(w)})
 				}
 			}
+			for i := range d.CmdArgs { // kept=WORKER:SUBTASK:CHECKPOINT…
+				if d.CmdArgs[i].Key == "kept" {
+					var beats []deploy.Heartbeat
+					for _, text := range d.CmdArgs[i].Vals {
+						part := strings.Split(text, ":")
+						k := deploy.Kept{Job: "j"}
+						if _, err := fmt.Sscan(part[1]+" "+part[2], &k.Subtask, &k.Checkpoint); err != nil {
+							t.Fatal(err)
+						}
+						beats = append(beats, deploy.Heartbeat{Worker: weir.WorkerID(part[0]), Kept: []deploy.Kept{k, {Job: "other", Subtask: 1, Checkpoint: 99}}})
+					}
+					before = append(before, keepers("j", beats)...)
+				}
+			}
 			var g plan.Graph
 			for _, c := range chains {
 				g.Chains = append(g.Chains, plan.Chain{Single: c == '1'})
 			}
-			slots, missing := place(workers, slotsNeeded(g, parallelism))
+			slots, missing := place(workers, slotsNeeded(g, parallelism), before)
 			if missing > 0 {
 				return fmt.Sprintf("missing %d\n", missing)
 			}

@@ -240,7 +240,7 @@ func TestSettledIsTold(t *testing.T) {
 		s.mu.Lock()
 		s.mu.jobs[d.id] = d
 		s.mu.Unlock()
-		if !s.reserve(d.id, 1, true).Wait {
+		if !s.reserve(d.id, 1, true, nil).Wait {
 			t.Fatal("it does not wait")
 		}
 		slow.Store(int64(time.Second))

@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"weir"
@@ -25,10 +26,10 @@ func slotsNeeded(g plan.Graph, parallelism int) int {
 }
 
 // place chooses a worker for each of need slots: always the one that has the fewest
-// slots of this job so far, then the most free ones, then the lowest id. The choice
-// follows from the arguments alone. Where slots are missing it places nothing and
-// says how many.
-func place(workers []freeWorker, need int) (slots []weir.WorkerID, missing int) {
+// slots of this job so far, then one where more subtasks of it were before, then the most free
+// ones, then the lowest id. The choice follows from the arguments alone. Where slots are missing
+// it places nothing and says how many.
+func place(workers []freeWorker, need int, was []deploy.Placed) (slots []weir.WorkerID, missing int) {
 	free := 0
 	for _, w := range workers {
 		free += max(0, w.Free)
@@ -37,11 +38,18 @@ func place(workers []freeWorker, need int) (slots []weir.WorkerID, missing int) 
 		return nil, need - free
 	}
 	left := slices.Clone(workers)
-	given := make(map[weir.WorkerID]int, len(left))
+	given, had := make(map[weir.WorkerID]int, len(left)), map[weir.WorkerID]map[int]bool{}
+	for _, p := range was {
+		if had[p.Worker] == nil {
+			had[p.Worker] = map[int]bool{}
+		}
+		had[p.Worker][p.Task.Subtask] = true
+	}
+	more := func(w freeWorker) int { return truth(len(had[w.ID]) > given[w.ID]) }
 	for range need {
 		best := -1
 		for i, w := range left {
-			if w.Free > 0 && (best < 0 || before(w, left[best], given)) {
+			if w.Free > 0 && (best < 0 || cmp.Or(cmp.Compare(given[w.ID], given[left[best].ID]), more(left[best])-more(w), cmp.Compare(left[best].Free, w.Free), cmp.Compare(w.ID, left[best].ID)) < 0) {
 				best = i
 			}
 		}
@@ -53,9 +61,11 @@ func place(workers []freeWorker, need int) (slots []weir.WorkerID, missing int) 
 	return slots, 0
 }
 
-// before reports whether a is to be chosen rather than b.
-func before(a, b freeWorker, given map[weir.WorkerID]int) bool {
-	return cmp.Or(cmp.Compare(given[a.ID], given[b.ID]), cmp.Compare(b.Free, a.Free), cmp.Compare(a.ID, b.ID)) < 0
+func truth(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // stay deals out the same slots so that a subtask is where it was before, as far as that
@@ -74,6 +84,38 @@ func stay(slots []weir.WorkerID, before []deploy.Placed) []weir.WorkerID {
 		}
 	}
 	return dealt
+}
+
+// keepers says which workers run tasks of a job, or have copies of its state, by subtask; those
+// that run count first, then those of the newest checkpoint.
+func keepers(job weir.JobID, beats []deploy.Heartbeat) []deploy.Placed {
+	type keeper struct {
+		deploy.Placed
+		id weir.CheckpointID
+	}
+	var list []keeper
+	for _, b := range beats {
+		for _, r := range b.Attempts {
+			for _, t := range r.Tasks {
+				if r.Job == job {
+					list = append(list, keeper{deploy.Placed{Task: t.Task, Worker: b.Worker}, math.MaxInt64})
+				}
+			}
+		}
+		for _, k := range b.Kept {
+			if k.Job == job {
+				list = append(list, keeper{deploy.Placed{Task: weir.TaskID{Subtask: k.Subtask}, Worker: b.Worker}, k.Checkpoint})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b keeper) int { return cmp.Compare(b.id, a.id) })
+	var placed []deploy.Placed
+	for _, k := range list {
+		if !slices.ContainsFunc(placed, func(p deploy.Placed) bool { return p.Task.Subtask == k.Task.Subtask }) {
+			placed = append(placed, k.Placed)
+		}
+	}
+	return placed
 }
 
 // placeTasks gives every task of the attempt its worker: subtask i of each chain runs

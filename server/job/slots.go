@@ -8,15 +8,17 @@ import (
 )
 
 // reserve gives a job its slots. One that was taken over waits until every worker has
-// had time to be heard, so that it is spread over all of them.
-func (s *Service) reserve(job weir.JobID, need int, taken bool) evPlaced {
+// had time to be heard, so that it is spread over all of them, and is where its state is. was says
+// where its subtasks were.
+func (s *Service) reserve(job weir.JobID, need int, taken bool, was []deploy.Placed) evPlaced {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.reserved, job)
 	if taken && s.now().Sub(s.mu.since) < settleWithin {
 		return evPlaced{Wait: true, Missing: need}
 	}
-	slots, missing := place(s.freeLocked(), need)
+	was = slices.Concat(was, s.keepersLocked(job))
+	slots, missing := place(s.freeLocked(), need, was)
 	if missing > 0 {
 		return evPlaced{Missing: missing}
 	}
@@ -50,6 +52,22 @@ func (s *Service) freeLocked() []freeWorker {
 		free = append(free, f)
 	}
 	return free
+}
+
+// keepersLocked says which living workers have copies of a job's state; s.mu is held.
+func (s *Service) keepersLocked(job weir.JobID) []deploy.Placed {
+	var beats []deploy.Heartbeat
+	for _, w := range s.mu.workers.alive() {
+		beats = append(beats, w.beat)
+	}
+	return keepers(job, beats)
+}
+
+// keepers is keepersLocked.
+func (s *Service) keepers(job weir.JobID) []deploy.Placed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keepersLocked(job)
 }
 
 // anyWorker names a living worker, the one with most free slots; empty: none lives.
