@@ -92,11 +92,13 @@ func (h *Holds) Has(key string) bool {
 // Garbage lists what goes of a checkpoint that was given up: of the keys that its
 // manifest names, and of those listed that its attempt wrote for it, all that nothing
 // holds. Its manifest comes last, if it is its own: while it is there, its objects can be
-// found and deleted again.
+// found and deleted again. What was merged for the attempt stays where the checkpoint
+// did not complete: a pending one may name it, too, and no kept one does as yet. It goes with a
+// completed one that names it, or with the attempt.
 func Garbage(r Record, named, listed []string, ownManifest bool, holds *Holds) []string {
 	var keys []string
 	for _, key := range slices.Concat(named, ofCheckpoint(listed, r)) {
-		if !holds.Has(key) {
+		if !holds.Has(key) && (r.Status == StatusCompleted || !isFull(key)) {
 			keys = append(keys, key)
 		}
 	}
@@ -106,6 +108,11 @@ func Garbage(r Record, named, listed []string, ownManifest bool, holds *Holds) [
 		keys = append(keys, manifest)
 	}
 	return keys
+}
+
+func isFull(key string) bool {
+	k, ok := parseKey(key)
+	return ok && k.Full
 }
 
 // ofCheckpoint picks what a row's attempt wrote for it.

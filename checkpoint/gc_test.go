@@ -21,7 +21,10 @@ func TestCollectionScripts(t *testing.T) {
 			case "discards":
 				return fmt.Sprintf("%v\n", Discards(readRetained(t, lines), num(t, arg(d, "keep"))))
 			case "garbage":
-				row := Record{Job: testJob, ID: weir.CheckpointID(num(t, arg(d, "cp"))), Attempt: testAttempt}
+				row := Record{Job: testJob, ID: weir.CheckpointID(num(t, arg(d, "cp"))), Attempt: testAttempt, Status: StatusCompleted}
+				if d.HasArg("status") {
+					row.Status = Status(arg(d, "status"))
+				}
 				return showKeys(Garbage(row, readKeys(lines, "named"), readKeys(lines, "listed"), arg(d, "manifest") == "own", readHolds(t, lines)))
 			case "leftovers":
 				return showKeys(Leftovers(readKeys(lines, "key"), testAttempt, weir.CheckpointID(num(t, arg(d, "last"))), readHolds(t, lines)))

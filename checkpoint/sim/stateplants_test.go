@@ -41,7 +41,11 @@ func statePlants() []plant {
 		},
 		{ // I9: and of one that was given up, unless another names them
 			name: "what was merged for another", file: "checkpoint/gc.go",
-			old: "\t\tif !holds.Has(key) {\n\t\t\tkeys = append(keys, key)\n", new: "\t\tif k, _ := parseKey(key); k.Full || !holds.Has(key) {\n\t\t\tkeys = append(keys, key)\n",
+			old: "if !holds.Has(key) && (r.Status == StatusCompleted || !isFull(key)) {", new: "if isFull(key) || !holds.Has(key) {",
+		},
+		{ // what was merged is named by the attempt's next checkpoints, whatever becomes of the first
+			name: "merged objects go with an aborted one", file: "checkpoint/gc.go", script: "merged_named_by_aborted",
+			old: "if !holds.Has(key) && (r.Status == StatusCompleted || !isFull(key)) {", new: "if !holds.Has(key) {",
 		},
 		{ // S6: a delta keeps deletions
 			name: "a deletion is lost", file: "exec/state/table.go",
@@ -57,19 +61,19 @@ func statePlants() []plant {
 		},
 		{ // the later entry of a key counts
 			name: "older entries win", file: "exec/state/merge.go",
-			old: "cmp.Or(a.at.compare(&b.at), b.age-a.age) < 0", new: "cmp.Or(a.at.compare(&b.at), a.age-b.age) < 0",
+			old: "cmp.Or(s.at.compare(&other.at), other.age-s.age) < 0", new: "cmp.Or(s.at.compare(&other.at), s.age-other.age) < 0",
 		},
 		{ // S7: a merge takes what lies in a handle's key groups
 			name: "merge without trimming", file: "exec/state/merge.go",
 			old: "\tfor s.at.i < from {\n", new: "\tfrom, s.to = 0, len(hashes)\n\tfor s.at.i < from {\n",
 		},
 		{ // S7: so does a restore
-			name: "restore without trimming", file: "exec/state/restore.go",
-			old: "h.KeyGroups = h.KeyGroups.Intersect(s.keyGroups)", new: "h.KeyGroups.End = s.maxParallelism",
+			name: "restore without trimming", file: "exec/state/load.go",
+			old: "if f.handle.Trimmed {", new: "if false {",
 		},
 		{ // a handle that overlaps a subtask's key groups in part is one of its own
 			name: "handles of others are passed over", file: "checkpoint/restore.go",
-			old: "!h.KeyGroups.Empty() {\n\t\t\t\thandles", new: "!h.KeyGroups.Empty() && len(old) != 3 {\n\t\t\t\thandles",
+			old: "if h, ok := h.Trim(groups); ok {", new: "if h, ok := h.Trim(groups); ok && len(old) != 3 {",
 		},
 		{ // S5: another job's objects are its own to delete
 			name: "a fork names what is another's", file: "checkpoint/sim/task.go",

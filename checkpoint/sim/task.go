@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"weir"
 	"weir/checkpoint"
+	"weir/checkpoint/blob"
 	"weir/exec/state"
 	"weir/planner/plan"
 )
@@ -341,14 +343,20 @@ type restoredCounts struct {
 func (a *attempt) loadCounts(t *thread, p *checkpoint.RestorePlan) ([]restoredCounts, error) {
 	list := make([]restoredCounts, a.parallelism)
 	keyed := map[int][]checkpoint.Handle{}
+	fetched := blob.NewMemory() // a restore reads from goroutines of its own, which cannot wait here
 	for _, task := range p.Tasks {
 		for _, op := range task.Keyed {
 			keyed[task.Task.Subtask] = op.Handles
+			for _, h := range op.Handles {
+				if err := fetch(t, h.Object, fetched); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
 	for i := range list {
 		o := state.Options{MaxParallelism: maxGroups, KeyGroups: weir.KeyGroupsOf(i, a.parallelism, maxGroups), Disk: a.w.disk, Budget: a.w.budget}
-		c, base, err := restored(context.Background(), blobs{t}, o, keyed[i])
+		c, base, err := restored(context.Background(), fetched, o, keyed[i])
 		if err != nil {
 			return nil, err
 		}
@@ -360,6 +368,18 @@ func (a *attempt) loadCounts(t *thread, p *checkpoint.RestorePlan) ([]restoredCo
 		list[i] = restoredCounts{c, base}
 	}
 	return list, nil
+}
+
+// fetch copies an object, unless it is there.
+func fetch(t *thread, key string, to *blob.Memory) error {
+	if _, err := to.Stat(context.Background(), key); err == nil || key == "" {
+		return nil
+	}
+	r, err := blobs{t}.Get(context.Background(), key, 0, -1)
+	if err != nil {
+		return err
+	}
+	return errors.Join(to.Put(context.Background(), key, r), r.Close())
 }
 
 func (s *source) progress(id weir.CheckpointID) checkpoint.Progress {
