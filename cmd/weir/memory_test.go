@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -120,5 +122,53 @@ func TestMemoryUnreadable(t *testing.T) {
 	l, err := findMemory(0, files, upPart)
 	if err == nil || errors.Is(err, fs.ErrNotExist) || l.bytes != 512<<20 {
 		t.Errorf("%+v %v", l, err)
+	}
+}
+
+// TestSpillFolder: processes with the same data folder have folders of their own for what they
+// spill, and what one left that has ended is removed.
+func TestSpillFolder(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	take := func(want string) (unlock func()) {
+		t.Helper()
+		dir, unlock, err := spillFolder(data)
+		if err != nil || dir != filepath.Join(data, "spill", want) {
+			t.Fatalf("%s, %v; want %s", dir, err, want)
+		}
+		return unlock
+	}
+	leave := func(name string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(data, "spill", name, "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there := func(name string) bool {
+		_, err := os.Stat(filepath.Join(data, "spill", name))
+		return err == nil
+	}
+	first := take("0")
+	second := take("1")
+	leave("1")
+	third := take("2")
+	leave("2")
+	first()
+	third()
+	first = take("0")
+	if !there("1") || there("2") {
+		t.Errorf("1 is in use and there: %v; 2 is not, and there: %v", there("1"), there("2"))
+	}
+	first()
+	second()
+	for range spillFolders {
+		_, unlock, err := spillFolder(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unlock()
+	}
+	if _, _, err := spillFolder(data); err == nil || !strings.Contains(err.Error(), "no folder for spilled state below "+data+" is free") {
+		t.Errorf("all are taken: %v", err)
 	}
 }

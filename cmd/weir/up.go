@@ -250,15 +250,24 @@ func listen(address string, insecure bool) (net.Listener, error) {
 	return l, nil
 }
 
-// lock takes the data folder for this process; the system drops the lock with it.
+// lock takes the data folder for this process.
 func lock(data string) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(data, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	unlock, err = lockFile(filepath.Join(data, "lock"))
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, fmt.Errorf("data folder %s is in use by another weir process; choose another with --data", data)
+	}
+	return unlock, err
+}
+
+// lockFile takes a file for this process; the system drops the lock with it.
+func lockFile(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("data folder %s is in use by another weir process; choose another with --data", data)
+		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return func() { f.Close() }, nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -116,7 +117,7 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Wri
 	if err != nil {
 		return err
 	}
-	memory, err := conf.openMemory(plan, log)
+	memory, closeDisk, err := conf.openMemory(plan, log)
 	if err != nil {
 		return err
 	}
@@ -154,16 +155,60 @@ func (conf workerConfig) run(ctx context.Context, stdin io.Reader, stdout io.Wri
 	g.Go(func() error { return network.Run(networkCtx) })
 	err = w.Run(ctx)
 	closeNetwork()
-	return errors.Join(err, g.Wait(), memory.Disk.Close())
+	return errors.Join(err, g.Wait(), closeDisk())
 }
 
 // openMemory limits the heap and opens the disk for what does not fit, below the worker's folder.
-func (conf workerConfig) openMemory(p memoryPlan, log *slog.Logger) (worker.Memory, error) {
-	disk, err := state.NewDisk(filepath.Join(conf.data, "spill"), state.DiskOptions{Cache: p.cache, Log: log})
+// close deletes what is on it.
+func (conf workerConfig) openMemory(p memoryPlan, log *slog.Logger) (m worker.Memory, closeDisk func() error, err error) {
+	dir, unlock, err := spillFolder(conf.data)
 	if err != nil {
-		return worker.Memory{}, err
+		return m, nil, err
+	}
+	disk, err := state.NewDisk(dir, state.DiskOptions{Cache: p.cache, Log: log})
+	if err != nil {
+		unlock()
+		return m, nil, err
 	}
 	heap := limitHeap(p.heap, log)
 	log.Info("memory", "budget", sizeText(p.budget.bytes), "from", p.budget.from, "heap", sizeText(heap))
-	return worker.Memory{Budget: p.budget.bytes, Heap: heap, Cache: p.cache, State: state.NewBudget(heap / 2), Disk: disk, SetGC: setGC()}, nil
+	closeDisk = func() error {
+		defer unlock()
+		return disk.Close()
+	}
+	return worker.Memory{Budget: p.budget.bytes, Heap: heap, Cache: p.cache, State: state.NewBudget(heap / 2), Disk: disk, SetGC: setGC()}, closeDisk, nil
+}
+
+// spillFolders is how many processes may have the same data folder at a time: one that hangs
+// beside the one that took its place, or workers that were given the same folder by mistake.
+const spillFolders = 16
+
+// spillFolder finds a folder for spilled state that no other process uses, and removes what
+// processes that have ended left in others.
+func spillFolder(data string) (dir string, unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Join(data, "spill"), 0o700); err != nil {
+		return "", nil, err
+	}
+	var busy error
+	for n := range spillFolders {
+		one := filepath.Join(data, "spill", strconv.Itoa(n))
+		if _, err := os.Stat(one + ".lock"); err != nil && dir != "" {
+			break // nobody went further
+		}
+		free, err := lockFile(one + ".lock")
+		switch {
+		case err != nil:
+			busy = err
+		case dir == "":
+			dir, unlock = one, free
+		default:
+			err = os.RemoveAll(one)
+			free()
+			busy = errors.Join(busy, err)
+		}
+	}
+	if dir == "" {
+		return "", nil, fmt.Errorf("no folder for spilled state below %s is free: %w", data, busy)
+	}
+	return dir, unlock, nil
 }
