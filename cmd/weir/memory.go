@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"weir/exec/worker"
 	"weir/transport"
 )
 
@@ -158,12 +159,11 @@ func limitHeap(bytes int64, log *slog.Logger) int64 {
 	return bytes
 }
 
-// setGC returns what sets the garbage collector's percentage; nil: the environment has.
-func setGC() func(percent int) {
-	if os.Getenv("GOGC") != "" {
-		return nil
+// leadGC hands the garbage collector to the worker, unless the environment sets it.
+func leadGC(m *worker.Memory) {
+	if os.Getenv("GOGC") == "" {
+		m.SetGC, m.Free = func(percent int) { debug.SetGCPercent(percent) }, debug.FreeOSMemory
 	}
-	return func(percent int) { debug.SetGCPercent(percent) }
 }
 
 // limit gives transport its bounds.

@@ -176,7 +176,9 @@ func (conf workerConfig) openMemory(p memoryPlan, log *slog.Logger) (m worker.Me
 		defer unlock()
 		return disk.Close()
 	}
-	return worker.Memory{Budget: p.budget.bytes, Heap: heap, Cache: p.cache, State: state.NewBudget(heap / 2), Disk: disk, SetGC: setGC()}, closeDisk, nil
+	m = worker.Memory{Budget: p.budget.bytes, Heap: heap, Cache: p.cache, State: state.NewBudget(heap / 2), Disk: disk}
+	leadGC(&m)
+	return m, closeDisk, nil
 }
 
 // spillFolders is how many processes may have the same data folder at a time: one that hangs

@@ -46,7 +46,7 @@
 // # Goroutines
 //
 // Run owns the heartbeat (which also closes idle snapshots), the watch over its own
-// connection and sleep (watch.go is pure), the commands (each in a
+// connection and sleep (watch.go is pure), the sharing of memory, the commands (each in a
 // goroutine of the control's) and one goroutine per attempt, which owns one per task and
 // one that sends reports. One removes copies of state that were given up: nobody else
 // waits for that. Reads of several parts run side by side for as long as their

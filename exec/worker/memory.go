@@ -1,8 +1,10 @@
 package worker
 
 import (
+	"context"
 	"runtime/metrics"
-	"sync"
+	"sync/atomic"
+	"time"
 
 	"weir/exec/deploy"
 	"weir/exec/state"
@@ -18,6 +20,9 @@ type Memory struct {
 	Disk   *state.Disk
 	// SetGC sets how many percent the heap may grow until it is collected; nil: it stays.
 	SetGC func(percent int)
+	// Free collects the heap and gives back to the system what is free; nil: that is left to
+	// the runtime.
+	Free func()
 }
 
 // Parts of the heap's limit.
@@ -38,12 +43,21 @@ const (
 	gcNotable = 10 // a percentage that differs by less than a tenth is not set anew
 )
 
+// A heap that nobody has collected for a while, as little is allocated, holds garbage and free
+// room of busier times: it is freed once.
+const (
+	freeAfter = 5        // looks without a collection
+	freeLeast = 16 << 20 // less is not worth it
+	freeLive  = 16       // nor is less than this part of what is live
+)
+
 // heapFigures are what Go's runtime tells.
 type heapFigures struct {
 	cycles   uint64 // of the collector
 	live     int64  // what the last collection left
 	scan     int64  // what it looks through
 	overhead int64  // what the runtime has beside objects and free room for these
+	room     int64  // objects, garbage among them, and that room
 }
 
 // A sharing decides, once a second, what state may take and how often the heap is
@@ -54,6 +68,8 @@ type sharing struct {
 	used    int64 // by state, at the last look
 	beside  int64 // live and not state
 	percent int   // as last set; 0: never
+	quiet   int   // looks since the last collection
+	freed   bool  // and what was free was given back
 }
 
 // look takes figures in, and what state takes. The limit of state is what nothing else needs:
@@ -64,6 +80,9 @@ func (s *sharing) look(h heapFigures, used int64) (limit int64, percent int) {
 		beside := max(h.live-min(used, s.used), 0)
 		s.beside = max(beside, s.beside-(s.beside-beside)/calm)
 	}
+	if s.quiet++; h.cycles != s.cycles {
+		s.quiet, s.freed = 0, false
+	}
 	s.cycles, s.used = h.cycles, used
 	if s.heap > 0 {
 		limit = min(s.heap-h.overhead-s.heap/spareHeap-s.beside, s.heap/stateMost)
@@ -71,6 +90,14 @@ func (s *sharing) look(h heapFigures, used int64) (limit int64, percent int) {
 	}
 	return limit, s.collect(h)
 }
+
+// free says whether it is time to free what was needed in busier times.
+func (s *sharing) free(h heapFigures) bool {
+	return !s.freed && s.quiet >= freeAfter && h.room-h.live >= max(freeLeast, h.live/freeLive)
+}
+
+// gave records that it was freed, which takes collections.
+func (s *sharing) gave(h heapFigures) { s.cycles, s.freed = h.cycles, true }
 
 func (s *sharing) collect(h heapFigures) int {
 	grow := h.scan + h.live/gcLive + gcLeast
@@ -85,12 +112,9 @@ func (s *sharing) collect(h heapFigures) int {
 // memory shares a worker's memory out.
 type memory struct {
 	Memory
-	samples []metrics.Sample
-	mu      struct {
-		sync.Mutex
-		sharing sharing
-		heap    int64 // live
-	}
+	heap    atomic.Int64     // live
+	samples []metrics.Sample // run's own, like sharing
+	sharing sharing
 }
 
 // The runtime's names of heapFigures, in the order in which figures reads them.
@@ -106,37 +130,55 @@ func heapSamples() []metrics.Sample {
 }
 
 func newMemory(c Memory) *memory {
-	m := &memory{Memory: c, samples: heapSamples()}
-	m.mu.sharing = sharing{heap: c.Heap}
-	return m
+	return &memory{Memory: c, samples: heapSamples(), sharing: sharing{heap: c.Heap}}
+}
+
+// run shares the memory out until ctx ends.
+func (m *memory) run(ctx context.Context) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		m.look()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
 }
 
 // look shares anew what there is.
 func (m *memory) look() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	metrics.Read(m.samples)
-	at := func(i int) int64 { return int64(m.samples[i].Value.Uint64()) }
-	h := heapFigures{cycles: m.samples[0].Value.Uint64(), live: at(1), scan: at(2), overhead: at(3) - at(4) - at(5) - at(6)}
+	h := m.read()
 	var used int64
 	if m.State != nil {
 		used = m.State.Used()
 	}
-	limit, percent := m.mu.sharing.look(h, used)
+	limit, percent := m.sharing.look(h, used)
 	if m.State != nil && limit > 0 {
 		m.State.SetLimit(limit)
 	}
 	if m.SetGC != nil && percent > 0 {
 		m.SetGC(percent)
 	}
-	m.mu.heap = h.live
+	if m.Free != nil && m.sharing.free(h) {
+		m.Free()
+		h = m.read()
+		m.sharing.gave(h)
+	}
+	m.heap.Store(h.live)
+}
+
+func (m *memory) read() heapFigures {
+	metrics.Read(m.samples)
+	at := func(i int) int64 { return int64(m.samples[i].Value.Uint64()) }
+	room := at(5) + at(6)
+	return heapFigures{cycles: m.samples[0].Value.Uint64(), live: at(1), scan: at(2), room: room, overhead: at(3) - at(4) - room}
 }
 
 // figures are for whoever watches.
 func (m *memory) figures() deploy.Memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f := deploy.Memory{Budget: m.Budget, Heap: m.mu.heap}
+	f := deploy.Memory{Budget: m.Budget, Heap: m.heap.Load()}
 	if m.State != nil {
 		f.State, f.StateLimit = m.State.Used(), m.State.Limit()
 	}

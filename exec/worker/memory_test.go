@@ -11,7 +11,7 @@ import (
 
 // TestSharing runs scripts over what is shared out: "new" begins with a limit of the heap, and
 // each line of "look" has figures in MiB: collections, live, scanned and overhead of the runtime,
-// and what state takes.
+// room for objects, and what state takes.
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -28,14 +28,19 @@ func TestSharing(t *testing.T) {
 			for line := range strings.Lines(d.Input) {
 				var h heapFigures
 				var used int64
-				if _, err := fmt.Sscanf(line, "gc=%d live=%d scan=%d overhead=%d state=%d", &h.cycles, &h.live, &h.scan, &h.overhead, &used); err != nil {
+				if _, err := fmt.Sscanf(line, "gc=%d live=%d scan=%d overhead=%d room=%d state=%d", &h.cycles, &h.live, &h.scan, &h.overhead, &h.room, &used); err != nil {
 					t.Fatalf("%s: %v", line, err)
 				}
-				h.live, h.scan, h.overhead = h.live*mib, h.scan*mib, h.overhead*mib
+				h.live, h.scan, h.overhead, h.room = h.live*mib, h.scan*mib, h.overhead*mib, h.room*mib
 				limit, percent := s.look(h, used*mib)
 				fmt.Fprintf(&out, "state %d MiB, beside it %d MiB", limit/mib, s.beside/mib)
 				if percent > 0 {
 					fmt.Fprintf(&out, "; gc at %d %%", percent)
+				}
+				if s.free(h) {
+					h.cycles += 2
+					s.gave(h)
+					out.WriteString("; freed")
 				}
 				out.WriteString("\n")
 			}

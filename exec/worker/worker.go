@@ -126,6 +126,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	g.Go(func() error { return w.cfg.Control.Serve(gctx, w.cfg.ID, w.incarnation, w.command) })
 	g.Go(func() error { return w.beat(gctx) })
 	g.Go(func() error { return w.watch(gctx) })
+	g.Go(func() error { return w.memory.run(gctx) })
 	g.Go(func() error { return w.kept.run(gctx, w.jobs) })
 	err := g.Wait()
 	w.leave(context.WithoutCancel(ctx))
@@ -150,7 +151,6 @@ func (w *Worker) beat(ctx context.Context) error {
 	defer ticker.Stop()
 	reached := true
 	for {
-		w.memory.look()
 		reached = w.sayAlive(ctx, reached)
 		w.snapshots.expire(w.cfg.Now())
 		select {
