@@ -35,6 +35,7 @@ type cutFigures struct {
 	GapP99      float64   `json:"gap_p99_ms"`
 	GapMost     float64   `json:"gap_most_ms"`
 	Made        float64   `json:"rows_per_second"`
+	Beside      float64   `json:"gap_most_without_checkpoints_ms"`
 }
 
 func (b *cutBench) run(ctx context.Context, c common) (any, string, error) {
@@ -87,7 +88,32 @@ func (b *cutBench) size(ctx context.Context, c *cluster, k keyspace) (f cutFigur
 	if err := f.details(ctx, w, list); err != nil {
 		return f, err
 	}
-	return f, c.api.cancel(ctx, w.name)
+	if err := c.api.cancel(ctx, w.name); err != nil {
+		return f, err
+	}
+	f.Beside, err = b.without(ctx, c, k)
+	return f, err
+}
+
+// without is the longest time between two batches of a job without checkpoints: what
+// else there is that stops loops.
+func (b *cutBench) without(ctx context.Context, c *cluster, k keyspace) (float64, error) {
+	w, err := c.open(ctx, fmt.Sprintf("none-%d", k.keys), k, b.rate, "0 s")
+	if err != nil {
+		return 0, err
+	}
+	before, err := c.look()
+	if err != nil {
+		return 0, err
+	}
+	if err := pause(ctx, time.Duration(b.checkpoints)*time.Second); err != nil {
+		return 0, err
+	}
+	after, err := c.look()
+	if err != nil {
+		return 0, err
+	}
+	return milliseconds(after.minus(before).Ages.percentile(1)), c.api.cancel(ctx, w.name)
 }
 
 // details adds the times of each subtask.
@@ -112,11 +138,11 @@ func (f *cutFigures) details(ctx context.Context, w *windowed, list []checkpoint
 
 func showCuts(all []cutFigures) string {
 	var w strings.Builder
-	w.WriteString("| keys | checkpoints | k rows/s | cut, ms: p50 | p99 | most | source's cut: p99 | most | upload, ms: p50 | p99 | between two batches, ms: p50 | p99 | most | target |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	w.WriteString("| keys | checkpoints | k rows/s | cut, ms: p50 | p99 | most | source's cut: p99 | most | upload, ms: p50 | p99 | between two batches, ms: p50 | p99 | most | most without checkpoints | target |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, f := range all {
-		fmt.Fprintf(&w, "| %s | %d | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.1f | %.1f | %.1f | %.1f | %.1f | cut p99 < 10 ms |\n", amount(f.Keys), f.Checkpoints, f.Made/1e3,
+		fmt.Fprintf(&w, "| %s | %d | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f | cut p99 < 10 ms |\n", amount(f.Keys), f.Checkpoints, f.Made/1e3,
 			quantile(f.Cuts, .5), quantile(f.Cuts, .99), quantile(f.Cuts, 1), quantile(f.Sources, .99), quantile(f.Sources, 1),
-			quantile(f.Uploads, .5), quantile(f.Uploads, .99), f.GapP50, f.GapP99, f.GapMost)
+			quantile(f.Uploads, .5), quantile(f.Uploads, .99), f.GapP50, f.GapP99, f.GapMost, f.Beside)
 	}
 	return w.String()
 }

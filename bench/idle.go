@@ -31,6 +31,8 @@ type idleFigures struct {
 	Objects     int     `json:"objects_written"`
 	Manifests   int     `json:"manifests_written"`
 	Bytes       int64   `json:"bytes_written"`
+	// Others are what was written besides.
+	Others []string `json:"others,omitempty"`
 }
 
 func (b *idleBench) run(ctx context.Context, c common) (any, string, error) {
@@ -120,8 +122,10 @@ func (b *idleBench) watch(ctx context.Context, u *upProcess, f *idleFigures) err
 	for path, size := range w.files {
 		if !old[path] {
 			f.Bytes += size
-			if strings.HasPrefix(filepath.Base(path), "manifest") {
+			if filepath.Base(path) == "manifest" {
 				f.Manifests++
+			} else {
+				f.Others = append(f.Others, strings.TrimPrefix(path, w.dir))
 			}
 		}
 	}

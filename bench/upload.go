@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -74,13 +75,15 @@ func (b *uploadBench) job(ctx context.Context, c *cluster, name string, k keyspa
 		return f, err
 	}
 	f = uploadFigures{Work: k.String(), Checkpoints: len(list), Written: after - before}
-	var each, entries []float64
+	var each []float64
 	for _, cp := range list {
 		f.Changed += saw.Changed[cp.ID]
 		f.Stored += cp.NewBytes
-		each, entries = append(each, float64(cp.NewBytes)), append(entries, float64(saw.Changed[cp.ID]))
+		if n := saw.Changed[cp.ID]; n > 0 {
+			each = append(each, float64(cp.NewBytes)/float64(n))
+		}
 	}
-	f.Entry = median(each) / median(entries) // most checkpoints come without merged runs
+	f.Entry = slices.Min(each) // of a checkpoint that counts no merged runs
 	f.Ratio = float64(f.Stored) / (float64(f.Changed) * f.Entry)
 	return f, c.api.cancel(ctx, name)
 }
