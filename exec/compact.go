@@ -10,8 +10,8 @@ import (
 )
 
 // compact merges handles of a node's chain, beside everything else: the next snapshots name
-// what it makes in their place. What fails is tried again at a later checkpoint. An error is a
-// broken invariant.
+// what it makes in their place. What fails, or comes too late, is tried again at a later
+// checkpoint. An error is a broken invariant.
 func (w *uploader) compact(ctx context.Context, n *node, handles []checkpoint.Handle, whole bool) (err error) {
 	o := &fulls{w: w, node: n, delta: !whole}
 	defer func() {
@@ -26,18 +26,18 @@ func (w *uploader) compact(ctx context.Context, n *node, handles []checkpoint.Ha
 	m := state.Merge{MaxParallelism: n.setup.MaxParallelism, Handles: handles, Whole: whole}
 	failed := m.Run(ctx, w.blobs, func(p state.Piece) error { return o.put(ctx, p) })
 	w.mu.Lock()
-	if failed == nil {
-		n.chain.Compacted(handles, o.handles)
+	used := failed == nil && n.chain.Compacted(handles, o.handles)
+	if used {
 		w.mu.unnamed = append(w.mu.unnamed, o.keys...)
 		w.tell()
 	} else {
 		n.chain.Postpone()
 	}
 	w.mu.Unlock()
-	if failed == nil {
+	if used {
 		return nil
 	}
-	if ctx.Err() == nil {
+	if failed != nil && ctx.Err() == nil {
 		w.task.logger.Info("state not compacted, tried again later", "op", n.setup.Operator.ID, "err", failed)
 	}
 	w.remove(context.WithoutCancel(ctx), o.keys, leaveTimeout) // what stays goes with the attempt

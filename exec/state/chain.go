@@ -22,6 +22,8 @@ type Chain struct {
 	base   []checkpoint.Handle // oldest first
 	runs   []chainRun          // newer than the base, oldest first
 	stored []chainStored       // newer than the base, oldest first
+	last   weir.CheckpointID   // whose barrier ended the newest generation
+	merged []chainMerged       // compactions that a snapshot which is stored may not know of, oldest first
 	extra  int64               // bytes of merged objects that no snapshot has counted
 	wait   int                 // runs to come until a compaction is tried again
 	limits Limits
@@ -37,6 +39,13 @@ type chainStored struct {
 	handles []checkpoint.Handle
 }
 
+// A chainMerged is a compaction: what it made of which handles, while snapshots up to one
+// of a checkpoint were begun.
+type chainMerged struct {
+	last            weir.CheckpointID
+	handles, merged []checkpoint.Handle
+}
+
 // NewChain returns the chain of a store that was restored from a checkpoint of its own job
 // as these handles; 0 and none: of one that begins empty, or is to be written anew.
 func NewChain(id weir.CheckpointID, base []checkpoint.Handle, limits Limits) *Chain {
@@ -45,15 +54,19 @@ func NewChain(id weir.CheckpointID, base []checkpoint.Handle, limits Limits) *Ch
 
 // Add adds the run of the generation that ended at a barrier; barriers ascend.
 func (c *Chain) Add(id weir.CheckpointID, pieces []Piece) {
-	c.wait = max(c.wait-1, 0)
+	c.wait, c.last = max(c.wait-1, 0), id
 	if len(pieces) > 0 {
 		c.runs = append(c.runs, chainRun{id, pieces})
 	}
 }
 
-// Stored records what the snapshot of a checkpoint consists of.
+// Stored records what the snapshot of a checkpoint consists of. What was compacted while it
+// was being stored it names as it was, and later ones as it is.
 func (c *Chain) Stored(id weir.CheckpointID, handles []checkpoint.Handle) {
 	if id > c.id {
+		for _, m := range c.merged {
+			handles = replaced(handles, m.handles, m.merged)
+		}
 		at, _ := slices.BinarySearchFunc(c.stored, id, func(s chainStored, id weir.CheckpointID) int { return int(s.id - id) })
 		c.stored = slices.Insert(c.stored, at, chainStored{id, handles})
 	}
@@ -68,6 +81,7 @@ func (c *Chain) Rebase(id weir.CheckpointID) {
 		}
 		c.stored = c.stored[1:]
 	}
+	c.merged = slices.DeleteFunc(c.merged, func(m chainMerged) bool { return m.last <= c.id })
 }
 
 // A Snapshot is what a store's snapshot consists of: Kept, and the run that merging Parts
@@ -158,14 +172,19 @@ func (l Limits) withDefaults() Limits {
 // Compaction says which handles of the base are to be merged, a range of them: all,
 // once the deltas are as large as what they are laid over; the newest ones of about the
 // same size, once there are many. So a byte that was stored once is stored again once, as a
-// part of the whole, and once or twice as a part of merged deltas. Empty: none.
+// part of the whole, and once or twice as a part of merged deltas. The last delta is left
+// alone where it is inline: the next snapshot writes it anew. Empty: none.
 func (c *Chain) Compaction() (handles []checkpoint.Handle, whole bool) {
 	if c.wait > 0 {
 		return nil, false
 	}
+	base := c.base
+	if n := len(base); n > 0 && base[n-1].Delta && base[n-1].Object == "" {
+		base = base[:n-1]
+	}
 	var below, deltas int64
 	n := 0
-	for _, h := range c.base {
+	for _, h := range base {
 		if h.Delta {
 			deltas += h.Size
 			n++
@@ -174,35 +193,41 @@ func (c *Chain) Compaction() (handles []checkpoint.Handle, whole bool) {
 		}
 	}
 	if n > 0 && deltas >= max(below, c.limits.Bytes) {
-		return slices.Clone(c.base), true
+		return slices.Clone(base), true
 	}
 	if n < c.limits.Deltas {
 		return nil, false
 	}
-	from, sum := len(c.base), int64(0)
-	for from > 0 && c.base[from-1].Delta {
-		if size := c.base[from-1].Size; size > sum && len(c.base)-from >= c.limits.Merged {
+	from, sum := len(base), int64(0)
+	for from > 0 && base[from-1].Delta {
+		if size := base[from-1].Size; size > sum && len(base)-from >= c.limits.Merged {
 			break
 		}
 		from--
-		sum += c.base[from].Size
+		sum += base[from].Size
 	}
-	if len(c.base)-from < 2 {
-		return slices.Clone(c.base), true // deltas of several subtasks lie between others
+	if len(base)-from < 2 {
+		return slices.Clone(base), true // deltas of several subtasks lie between others
 	}
-	return slices.Clone(c.base[from:]), from == 0
+	return slices.Clone(base[from:]), from == 0
 }
 
 // Compacted puts what was made of handles in their place, in the base and in what
-// snapshots consist of that lie over it.
-func (c *Chain) Compacted(handles, merged []checkpoint.Handle) {
+// snapshots consist of that lie over it. used: the base holds them still; otherwise what was
+// made of them is of no use.
+func (c *Chain) Compacted(handles, merged []checkpoint.Handle) (used bool) {
 	for _, h := range merged {
 		c.extra += h.Size
+	}
+	if position(c.base, handles) < 0 {
+		return false
 	}
 	c.base = replaced(c.base, handles, merged)
 	for i := range c.stored {
 		c.stored[i].handles = replaced(c.stored[i].handles, handles, merged)
 	}
+	c.merged = append(c.merged, chainMerged{c.last, handles, merged})
+	return true
 }
 
 // Objects appends the objects that the base and the snapshots over it name.
@@ -233,12 +258,21 @@ func (c *Chain) Extra() int64 {
 
 // replaced puts merged in the place of handles, if list has them in a row.
 func replaced(list, handles, merged []checkpoint.Handle) []checkpoint.Handle {
+	i := position(list, handles)
+	if i < 0 {
+		return list
+	}
+	return slices.Concat(list[:i], merged, list[i+len(handles):])
+}
+
+// position is where list has handles in a row; -1: nowhere.
+func position(list, handles []checkpoint.Handle) int {
 	for i := range list {
 		if len(list)-i >= len(handles) && slices.EqualFunc(list[i:i+len(handles)], handles, sameHandle) {
-			return slices.Concat(list[:i], merged, list[i+len(handles):])
+			return i
 		}
 	}
-	return list
+	return -1
 }
 
 func sameHandle(a, b checkpoint.Handle) bool {
