@@ -29,5 +29,8 @@ type JobFilter struct {
 	Desired   []Desired
 	After     JobID // cursor: jobs created before this one (newest first)
 	Limit     int   // 0: no limit
+	Skip      int   // so many of the newest are left out; with a limit only
 	Unsettled bool  // only jobs that are not terminal, or that wait to be started again
+	// IdempotencyKey is that with which the job was created; "": any.
+	IdempotencyKey string
 }

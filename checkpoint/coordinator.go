@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,6 +79,8 @@ type Start struct {
 	// Base is the checkpoint of this job that the attempt started from, 0: none, or
 	// another job's. LastID is the newest id the job has given out.
 	Base, LastID weir.CheckpointID
+	// First is when the first periodic checkpoint is due, from now on; 0: an interval.
+	First time.Duration
 	// OpenCommits are the checkpoints up to Base whose segments are not confirmed; the
 	// restored sinks have them in their state. Ascending.
 	OpenCommits []weir.CheckpointID
@@ -97,7 +100,7 @@ func NewCoordinator(now time.Time, s Start) (*Coordinator, []Action) {
 	}
 	maps.Copy(c.workers, s.Workers)
 	if c.opts.Interval > 0 {
-		c.due = now.Add(c.opts.Interval)
+		c.due = now.Add(cmp.Or(s.First, c.opts.Interval))
 	}
 	acts := []Action{Survey{}}
 	for _, id := range s.Pending {

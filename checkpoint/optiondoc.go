@@ -18,7 +18,7 @@ func OptionDocs() []OptionDoc {
 	docs := []OptionDoc{
 		{
 			Name: "interval", Flink: "interval", Range: "0, or 1ms and more",
-			Meaning: "Between the starts of periodic checkpoints. 0: only on request, and the last one of a bounded job.",
+			Meaning: "Between the starts of periodic checkpoints. The first one of a run comes sooner by up to half of it, 30s at most, so that jobs which begin together do not take theirs together. 0: only on request, and the last one of a bounded job.",
 			Change:  "Shorter: less is read again after a failure, and output to files appears sooner. Longer: fewer objects and rows.",
 		},
 		{

@@ -65,6 +65,8 @@ type Config struct {
 	// has given out (weir.Job.LastCheckpoint).
 	Base   weir.SnapshotRef
 	LastID weir.CheckpointID
+	// First is when the first periodic checkpoint is due; 0: after an interval.
+	First time.Duration
 	// OpenCommits are the job's checkpoints whose commits are open, Pending those that a
 	// dead owner left pending. May be nil.
 	OpenCommits []weir.CheckpointID
@@ -174,7 +176,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	var acts []Action
 	r.machine, acts = NewCoordinator(r.cfg.Now(), Start{
 		Fence: r.cfg.Fence, Graph: r.cfg.Graph, Parallelism: r.cfg.Parallelism,
-		Options: r.cfg.Options, Base: base, LastID: r.cfg.LastID, OpenCommits: r.cfg.OpenCommits, Pending: r.cfg.Pending,
+		Options: r.cfg.Options, Base: base, LastID: r.cfg.LastID, First: r.cfg.First, OpenCommits: r.cfg.OpenCommits, Pending: r.cfg.Pending,
 		Workers: r.cfg.Workers,
 	})
 	laneCtx, cancel := context.WithCancel(ctx)

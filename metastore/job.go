@@ -140,10 +140,13 @@ func (s *Store) Jobs(ctx context.Context, f weir.JobFilter) ([]weir.Job, error) 
 	if f.Unsettled {
 		w.add("(status NOT IN ('STOPPED', 'CANCELED', 'FINISHED', 'FAILED') OR ended_at IS NULL)")
 	}
+	if f.IdempotencyKey != "" {
+		w.add("idempotency_key = ?", f.IdempotencyKey)
+	}
 	if f.After != "" {
 		w.add("(created_at, id) < (SELECT created_at, id FROM jobs WHERE id = ?)", f.After)
 	}
-	query := `SELECT ` + jobColumns + ` FROM jobs` + w.String() + ` ORDER BY created_at DESC, id DESC` + w.limit(f.Limit)
+	query := `SELECT ` + jobColumns + ` FROM jobs` + w.String() + ` ORDER BY created_at DESC, id DESC` + w.limit(f.Limit) + w.skip(f.Skip)
 	jobs, err := list(ctx, s.read, "list jobs", scanJob, query, w.args...)
 	if err != nil || len(jobs) > 0 || f.After == "" {
 		return jobs, err

@@ -146,6 +146,15 @@ func (w *where) limit(n int) string {
 	return " LIMIT $" + strconv.Itoa(len(w.args))
 }
 
+// skip gives the OFFSET clause, which follows limit's.
+func (w *where) skip(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	w.args = append(w.args, n)
+	return " OFFSET $" + strconv.Itoa(len(w.args))
+}
+
 // String gives the WHERE clause.
 func (w *where) String() string {
 	if len(w.conditions) == 0 {

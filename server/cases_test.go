@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir"
 	"weir/server"
+	"weir/server/job"
 	"weir/server/job/jobtest"
 )
 
@@ -140,5 +143,51 @@ func TestResultsOfCases(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" || j.Status != "FINISHED" || *j.RowsRejected != test.rejected {
 			t.Errorf("%s: %s, %d rows rejected, -want +got:\n%s", test.id, j.Status, *j.RowsRejected, diff)
 		}
+	}
+}
+
+// P09: above the limit of jobs that have not ended, one more is refused, with the way out; the
+// request that made one of them is answered as before, and whoever ends makes room.
+func TestP09Limit(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.fake.Service = job.New(job.Deps{Store: a.store, Checkpoints: a.store, Blobs: a.blobs, Logger: slog.New(slog.DiscardHandler)}, job.Options{MaxJobs: 3})
+	post := func(name, key string) (status int, body string) {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/jobs", strings.NewReader(fmt.Sprintf(`{"name": %q, "sql": %q}`, name, generated)))
+		r.Header.Set("Content-Type", "application/json")
+		if key != "" {
+			r.Header.Set("Idempotency-Key", key)
+		}
+		res := a.serve(t, r)
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(text)
+	}
+	for i := range 3 {
+		if status, body := post(fmt.Sprint("j", i), fmt.Sprint("key", i)); status != http.StatusCreated {
+			t.Fatal(status, body)
+		}
+	}
+	const full = "3 jobs of this cluster have not ended, as many as it takes: stop or cancel one, or start its servers with a larger --max-jobs"
+	for _, key := range []string{"", "key3"} {
+		if status, body := post("j3", key); status != http.StatusTooManyRequests || !strings.Contains(body, full) {
+			t.Errorf("the fourth: %d %s", status, body)
+		}
+	}
+	if status, body := post("j1", "key1"); status != http.StatusCreated || !strings.Contains(body, `"name":"j1"`) {
+		t.Errorf("the second again: %d %s", status, body)
+	}
+	f := a.run(t, "j0")
+	if err := a.store.SetStatus(t.Context(), f, weir.StatusFailed, &weir.Failure{Reason: "r", Message: "m"}); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := post("j3", "key3"); status != http.StatusCreated {
+		t.Errorf("after one has ended: %d %s", status, body)
+	}
+	if p := call[server.Problem](t, a, "POST", "/v1/jobs/j0/start", map[string]any{}, http.StatusTooManyRequests); !strings.Contains(p.Detail, full) {
+		t.Errorf("start of the one that ended: %+v", p)
 	}
 }

@@ -109,6 +109,8 @@ func problemOf(err error, method string) Problem {
 		return Problem{Status: http.StatusNotFound, Detail: said(err, weir.ErrNotFound) + " does not exist"}
 	case errors.Is(err, job.ErrUnavailable):
 		return Problem{Status: http.StatusServiceUnavailable, Detail: said(err, job.ErrUnavailable)}
+	case errors.Is(err, job.ErrFull):
+		return Problem{Status: http.StatusTooManyRequests, Detail: said(err, job.ErrFull)}
 	case errors.Is(err, weir.ErrStale):
 		return Problem{Status: http.StatusServiceUnavailable, Detail: "another server has just taken the job over: try again"}
 	case unreachable(err):

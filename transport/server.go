@@ -112,6 +112,12 @@ func (s *Server) URL() string { return s.ns.ClientURL() }
 // Port is the port it listens on.
 func (s *Server) Port() int { return s.ns.Addr().(*net.TCPAddr).Port }
 
+// Clients are the connections to it just now.
+func (s *Server) Clients() int { return s.ns.NumClients() }
+
+// Subscriptions are those of all connections just now.
+func (s *Server) Subscriptions() int { return int(s.ns.NumSubscriptions()) }
+
 // Stop ends the server and waits until it has ended; its clients see their
 // connections break.
 func (s *Server) Stop() {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"weir"
@@ -37,6 +38,7 @@ type serverConfig struct {
 	hosts     []string
 	checkPath func(string) error
 	history   checkpoint.Thinning
+	maxJobs   int
 }
 
 // demoTable is what weir up --demo has in its catalog.
@@ -77,6 +79,9 @@ func newServer() *cobra.Command {
 			if err := require(needed{"--metastore", conf.metastore}, needed{"--nats", conf.nats.url}, needed{"--storage", conf.storage}); err != nil {
 				return err
 			}
+			if conf.maxJobs < 1 {
+				return errMaxJobs
+			}
 			conf.checkPath = lexically(files)
 			listener, err := listen(listenOn, insecure)
 			if err != nil {
@@ -104,7 +109,16 @@ func newServer() *cobra.Command {
 	f.StringArrayVar(&files, "files", nil, "a folder of the workers that file tables may use (default: none)")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	historyFlags(f, &conf.history)
+	jobsFlag(f, &conf.maxJobs)
 	return cmd
+}
+
+// errMaxJobs refuses --max-jobs.
+var errMaxJobs = fmt.Errorf("--max-jobs is at least 1: %w", errUsage)
+
+// jobsFlag adds the flag that bounds the jobs.
+func jobsFlag(f *pflag.FlagSet, most *int) {
+	f.IntVar(most, "max-jobs", job.DefaultMaxJobs, "jobs that have not ended, at most: each needs memory, also while it waits for slots")
 }
 
 // A needed is a flag that has to be given.
@@ -189,7 +203,7 @@ func openServer(ctx context.Context, conf serverConfig, log *slog.Logger) (*cont
 		s.close()
 		return nil, natsUsage(err)
 	}
-	s.service = job.New(job.Deps{Store: s.store, Checkpoints: s.store, Blobs: blobs, Control: s.control, Reports: s.control, Logger: log}, job.Options{Alone: conf.alone, History: conf.history})
+	s.service = job.New(job.Deps{Store: s.store, Checkpoints: s.store, Blobs: blobs, Control: s.control, Reports: s.control, Logger: log}, job.Options{Alone: conf.alone, History: conf.history, MaxJobs: conf.maxJobs})
 	s.http = server.New(
 		server.Deps{Service: s.service, History: s.store, Tables: s.store, Logger: log},
 		server.Options{

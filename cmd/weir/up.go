@@ -51,6 +51,7 @@ type upOptions struct {
 	memory   byteSize // of all processes
 	share    int64    // of it, each worker's; 0: nobody knows
 	history  checkpoint.Thinning
+	maxJobs  int
 	// quiet says nothing when ready: weir run is the one who speaks.
 	quiet bool
 }
@@ -81,6 +82,7 @@ func newUp() *cobra.Command {
 	memoryFlag(f, &o.memory, "the limit of the control group, or half of the machine's, for all processes")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	historyFlags(f, &o.history)
+	jobsFlag(f, &o.maxJobs)
 	return cmd
 }
 
@@ -89,6 +91,9 @@ func newUp() *cobra.Command {
 func (o *upOptions) validate() error {
 	if o.workers < 1 || o.slots < 1 {
 		return fmt.Errorf("--workers and --slots are at least 1 (they are %d and %d): %w", o.workers, o.slots, errUsage)
+	}
+	if o.maxJobs < 1 {
+		return errMaxJobs
 	}
 	var err error
 	if o.data, err = filepath.Abs(o.data); err != nil {
@@ -209,6 +214,7 @@ func (o upOptions) server(nats natsConfig) serverConfig {
 		demo:      o.demo,
 		checkPath: located(o.files),
 		history:   o.history,
+		maxJobs:   o.maxJobs,
 	}
 }
 
@@ -364,7 +370,7 @@ func startAlone(files []string, stderr io.Writer) (*alone, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &alone{folder: folder, cancel: cancel, done: make(chan error, 1)}
-	o := upOptions{data: folder, listen: "127.0.0.1:0", workers: 1, slots: aloneSlots, files: files, logLevel: "error", quiet: true}
+	o := upOptions{data: folder, listen: "127.0.0.1:0", workers: 1, slots: aloneSlots, files: files, logLevel: "error", maxJobs: 1, quiet: true}
 	readyC := make(chan string, 1)
 	go func() { a.done <- up(ctx, o, io.Discard, stderr, func(url string) { readyC <- url }) }()
 	select {

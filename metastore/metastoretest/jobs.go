@@ -66,9 +66,11 @@ func jobIdempotency(t *testing.T, s suite) {
 	equal(t, other, j)
 	_, err = s.Job(t.Context(), "b")
 	fails(t, err, weir.ErrNotFound)
-	all, err := s.Jobs(t.Context(), weir.JobFilter{})
-	ok(t, err)
-	equal(t, names(all), []string{"a"})
+	for _, f := range []weir.JobFilter{{}, {IdempotencyKey: "key"}} {
+		all, err := s.Jobs(t.Context(), f)
+		ok(t, err)
+		equal(t, names(all), []string{"a"})
+	}
 }
 
 func jobList(t *testing.T, s suite) {
@@ -95,6 +97,9 @@ func jobList(t *testing.T, s suite) {
 		"unsettled":  {weir.JobFilter{Unsettled: true}, []string{"c", "b_1", "a"}},
 		"first page": {weir.JobFilter{Limit: 2}, []string{"d1", "c"}},
 		"next page":  {weir.JobFilter{Limit: 2, After: ids["c"]}, []string{"b_1", "a"}},
+		"skipped":    {weir.JobFilter{Limit: 1, Skip: 2, Unsettled: true}, []string{"a"}},
+		"none left":  {weir.JobFilter{Limit: 1, Skip: 3, Unsettled: true}, nil},
+		"no key":     {weir.JobFilter{IdempotencyKey: "key"}, nil},
 		"last page":  {weir.JobFilter{Limit: 2, After: ids["a"]}, nil},
 	} {
 		got, err := s.Jobs(t.Context(), c.filter)

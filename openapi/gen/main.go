@@ -154,7 +154,7 @@ func finish(op *openapi3.Operation) {
 		}
 	}
 	op.Responses.Set("default", &openapi3.ResponseRef{Value: openapi3.NewResponse().
-		WithDescription("A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 503 try again").
+		WithDescription("A problem: 400 malformed, 403 foreign, 404 unknown, 409 not allowed in this state, 413, 415, 422 SQL or options refused, 429 as many jobs as the cluster takes, 503 try again").
 		WithContent(openapi3.Content{"application/problem+json": openapi3.NewMediaType().WithSchemaRef(openapi3.NewSchemaRef("#/components/schemas/Problem", nil))})})
 }
 

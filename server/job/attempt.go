@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"sync"
 	"time"
@@ -180,7 +181,7 @@ func (d *driver) coordinate(ctx context.Context) {
 	reached := &tasks{d, j.Attempt, d.mu.placed}
 	run := &coordination{doneC: make(chan struct{}), tasks: reached, runner: checkpoint.NewRunner(checkpoint.Config{
 		Fence: d.fence(), Graph: d.graph, Parallelism: j.Parallelism, Options: d.options,
-		Base: r.ref, LastID: j.LastCheckpoint, OpenCommits: r.open, Workers: workersOf(d.mu.placed),
+		Base: r.ref, LastID: j.LastCheckpoint, First: first(j.ID, d.options.Interval), OpenCommits: r.open, Workers: workersOf(d.mu.placed),
 		Store: d.s.deps.Checkpoints, Blobs: d.s.deps.Blobs, Tasks: reached,
 		Now: d.s.now, Logger: d.s.deps.Logger, OnEvent: d.record, Garbage: func() { d.s.clean.wake(d.id) },
 	})}
@@ -193,6 +194,19 @@ func (d *driver) coordinate(ctx context.Context) {
 		}
 		d.awaitFinal(ctx, run, j.Attempt)
 	})
+}
+
+// spread is how much sooner than after an interval a job's first periodic checkpoint is due,
+// at most, and half an interval.
+const spread = 30 * time.Second
+
+// first is when a job's first periodic checkpoint is due. It goes by the job, so that those
+// that a server takes over at once do not take all their checkpoints at the same moments.
+func first(job weir.JobID, interval time.Duration) time.Duration {
+	h := fnv.New64a()
+	h.Write([]byte(job)) //nolint:errcheck // it never fails
+	room := uint64(min(interval/2, spread))
+	return interval - time.Duration(h.Sum64()%(room+1))
 }
 
 // workersOf says where each task runs.

@@ -58,6 +58,14 @@
 // with the same segments, does not hand them to its sinks, which drop the sealed files, and
 // the history says so. An adopted checkpoint has its commits open again.
 //
+// # Many jobs
+//
+// Options.MaxJobs bounds the jobs that have not ended, waiting for slots or not: more are
+// refused with ErrFull. The first periodic checkpoint of an attempt is due at a moment that
+// goes by the job (first), so that two hundred jobs which one server takes over at once do
+// not begin all their checkpoints at once ever after. What is kept in memory goes with the
+// job, or is bounded by a number.
+//
 // # Clean-up, history, storage
 //
 // The holder's collector (collect.go) works through what rows say was given up: of

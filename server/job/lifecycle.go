@@ -149,6 +149,9 @@ func (s *Service) start(ctx context.Context, idOrName string, req StartRequest) 
 	if from.Latest && j.Status == weir.StatusFinished {
 		return weir.Job{}, refuse(j, "started from latest", "all its input is worked off; give from: nothing to work it off again, or checkpoint:N or savepoint:NAME to go back to")
 	}
+	if err := s.room(ctx); err != nil {
+		return weir.Job{}, err
+	}
 	wish := Wish{Desired: weir.DesiredRunning, Parallelism: req.Parallelism}
 	chosen, err := s.choose(ctx, j, from, req)
 	if err != nil {

@@ -19,6 +19,9 @@ import (
 // ErrUnavailable says that no worker, or no holder of the lease, can be reached just now.
 var ErrUnavailable = errors.New("unavailable")
 
+// ErrFull says that the cluster has as many jobs as it takes.
+var ErrFull = errors.New("too many jobs")
+
 // A Store is the metastore as this package needs it.
 type Store interface {
 	Jobs
@@ -85,13 +88,20 @@ type Options struct {
 	History checkpoint.Thinning
 	// CollectLinger is how long after an attempt's end its folder is left alone; 0: 1 m.
 	CollectLinger time.Duration
+	// MaxJobs is how many jobs may be there that have not ended; 0: 1000. Each costs memory
+	// and work, also while it waits for slots.
+	MaxJobs int
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 }
 
+// DefaultMaxJobs is Options.MaxJobs where it is not given.
+const DefaultMaxJobs = 1000
+
 func (o Options) withDefaults() Options {
 	o.LeaseTTL = cmp.Or(o.LeaseTTL, 3*time.Second)
 	o.Poll = cmp.Or(o.Poll, time.Second)
+	o.MaxJobs = cmp.Or(o.MaxJobs, DefaultMaxJobs)
 	o.CollectLinger = cmp.Or(o.CollectLinger, collectLinger)
 	if o.Now == nil {
 		o.Now = time.Now

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -38,12 +39,40 @@ func (s *Service) submit(ctx context.Context, spec Spec) (weir.Job, error) {
 		}
 		j.Base = chosen.Ref
 	}
+	if err := s.room(ctx); err != nil {
+		return s.before(ctx, spec.IdempotencyKey, err)
+	}
 	created, err := s.deps.Store.CreateJob(ctx, j, spec.IdempotencyKey)
 	if err != nil {
 		return weir.Job{}, err
 	}
 	s.wake()
 	return created, nil
+}
+
+// room makes sure that one more job may run. Of several that come at once, a few more than
+// that may be let in.
+func (s *Service) room(ctx context.Context) error {
+	over, err := s.deps.Store.Jobs(ctx, weir.JobFilter{Unsettled: true, Skip: s.opts.MaxJobs - 1, Limit: 1})
+	if err == nil && len(over) > 0 {
+		err = fmt.Errorf("%w: %d jobs of this cluster have not ended, as many as it takes: stop or cancel one, or start its servers with a larger --max-jobs", ErrFull, s.opts.MaxJobs)
+	}
+	return err
+}
+
+// before finds the job that the same request created before; there being none, why not holds.
+func (s *Service) before(ctx context.Context, key string, whyNot error) (weir.Job, error) {
+	if key == "" || !errors.Is(whyNot, ErrFull) {
+		return weir.Job{}, whyNot
+	}
+	jobs, err := s.deps.Store.Jobs(ctx, weir.JobFilter{IdempotencyKey: key})
+	if err != nil || len(jobs) == 0 {
+		if err == nil {
+			err = whyNot
+		}
+		return weir.Job{}, err
+	}
+	return jobs[0], nil
 }
 
 // newJob makes the row of a job from what its user gave.

@@ -149,6 +149,9 @@ func NewOn(tb testing.TB, opts transport.ServerOptions) *Cluster {
 	return c
 }
 
+// NATS is the server of all connections.
+func (c *Cluster) NATS() *transport.Server { return c.nats }
+
 // RestartNATS ends the NATS server, and starts one of other options in its place.
 func (c *Cluster) RestartNATS(opts transport.ServerOptions) {
 	c.tb.Helper()
