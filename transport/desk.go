@@ -52,7 +52,7 @@ type call struct {
 	waiting []asker
 	body    []byte // the answer
 	err     error
-	last    asker // who was answered last, and how
+	last    string // the message that was answered last: not how, which would keep it in memory
 	reply   []byte
 	weight  int
 }
@@ -298,11 +298,11 @@ func (d *desk) rest(c *call) {
 // answer answers one message; a repetition of it gets the same bytes, be it that they
 // name an object, which the asker deletes, or say why there is none.
 func (d *desk) answer(c *call, to asker) {
-	if c.reply != nil && c.last.id == to.id {
+	if c.reply != nil && c.last == to.id {
 		d.send(to.respond, c.reply)
 		return
 	}
-	c.last, c.reply = to, d.reply(newAnswer(to.id, c.body, c.err))
+	c.last, c.reply = to.id, d.reply(newAnswer(to.id, c.body, c.err))
 	d.send(to.respond, c.reply)
 }
 
