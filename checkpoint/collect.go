@@ -204,6 +204,7 @@ func (c *Collector) holds(ctx context.Context, job weir.JobID, retained []Retain
 	known, now := c.jobs[job], map[string][]string{}
 	h := &Holds{}
 	for _, r := range retained {
+		h.pending = h.pending || r.Reused
 		objects, ok := known.objects[r.Manifest]
 		if !ok {
 			m, err := LoadManifest(ctx, c.blobs, r.Manifest)
@@ -282,7 +283,8 @@ func (c *Collector) clearAttempts(ctx context.Context, job weir.JobID, s Subject
 }
 
 // clearCheckpoint deletes the objects of one checkpoint. A completed one's are in its
-// manifest; where that tells nothing, and for others, the attempt's are listed.
+// manifest; where that tells nothing, and for others, the attempt's are listed, and what full
+// states were outlived goes too, unless one that is pending may be reading them.
 func (c *Collector) clearCheckpoint(ctx context.Context, r Record, listed map[weir.AttemptID][]string, holds *Holds) error {
 	m, err := LoadManifest(ctx, c.blobs, ManifestKey(r.Job, r.ID))
 	if err != nil && !errors.Is(err, weir.ErrNotFound) && !errors.Is(err, weir.ErrInvalid) {
@@ -298,7 +300,11 @@ func (c *Collector) clearCheckpoint(ctx context.Context, r Record, listed map[we
 			return err
 		}
 	}
-	return c.delete(ctx, Garbage(r, named, listed[r.Attempt], own, holds))
+	keys := Garbage(r, named, listed[r.Attempt], own, holds)
+	if !holds.pending {
+		keys = append(Outlived(listed[r.Attempt], holds), keys...)
+	}
+	return c.delete(ctx, keys)
 }
 
 // delete removes keys, several at a time, manifests after all else has gone; it goes on

@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"weir"
 )
@@ -44,7 +46,8 @@ func (o Options) KeepAtEnd(status weir.Status) int {
 // Holds are the objects that may not be deleted, since something is kept that needs
 // them (I9). The zero value holds nothing.
 type Holds struct {
-	used map[string]bool
+	used    map[string]bool
+	pending bool // a checkpoint or savepoint is under way
 	// A kept snapshot whose manifest cannot be read holds what may be its own: of a
 	// savepoint, which is self-contained, the objects of its number; of a checkpoint
 	// those of older ones, too.
@@ -124,6 +127,35 @@ func ofCheckpoint(keys []string, r Record) (own []string) {
 		}
 	}
 	return own
+}
+
+// Outlived lists, of an attempt's keys, full states that nobody will come to name: no kept
+// snapshot does, and one names a later full state of the same subtask. Snapshots that did not
+// complete had named them, or a compaction followed too soon.
+func Outlived(keys []string, holds *Holds) (left []string) {
+	newest := map[string]int{} // of a subtask's folder
+	for key := range holds.used {
+		if folder, n, ok := fullOf(key); ok {
+			newest[folder] = max(newest[folder], n)
+		}
+	}
+	for _, key := range keys {
+		folder, n, ok := fullOf(key)
+		if ok && n < newest[folder] && !holds.Has(key) {
+			left = append(left, key)
+		}
+	}
+	return left
+}
+
+// fullOf takes the key of a full state apart: its subtask's folder, and its number there.
+func fullOf(key string) (folder string, n int, ok bool) {
+	if k, ok := parseKey(key); !ok || !k.Full {
+		return "", 0, false
+	}
+	folder, number, _ := strings.Cut(key, "/full-")
+	n, err := strconv.Atoi(number)
+	return folder, n, err == nil
 }
 
 // Leftovers lists, of all keys of an attempt that is over, those that nothing holds:

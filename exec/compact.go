@@ -9,28 +9,64 @@ import (
 	"weir/exec/state"
 )
 
+// A compaction is handles of a node's chain that are to be merged.
+type compaction struct {
+	node    *node
+	handles []checkpoint.Handle
+	whole   bool
+}
+
+// due chooses the next compaction; nil: there is none. The nodes have it in turn, so that
+// one whose state changes all the time does not keep another one's from it. w.mu is held.
+func (w *uploader) due() *compaction {
+	for i := range w.task.nodes {
+		at := (w.mu.turn + i) % len(w.task.nodes)
+		n := w.task.nodes[at]
+		if n.chain == nil {
+			continue
+		}
+		if handles, whole := n.chain.Compaction(); len(handles) > 0 {
+			w.mu.turn = at + 1
+			return &compaction{n, handles, whole}
+		}
+	}
+	return nil
+}
+
+// compactAll carries out one compaction and those that are due after it. An error is a
+// broken invariant.
+func (w *uploader) compactAll(ctx context.Context, c *compaction) error {
+	for {
+		err := w.compact(ctx, c)
+		w.mu.Lock()
+		if c = w.due(); c == nil || err != nil || ctx.Err() != nil {
+			w.mu.compacting = false
+			w.mu.compact()
+			w.mu.Unlock()
+			return err
+		}
+		w.mu.Unlock()
+	}
+}
+
 // compact merges handles of a node's chain, beside everything else: the next snapshots name
-// what it makes in their place. What fails, or comes too late, is tried again at a later
-// checkpoint. An error is a broken invariant.
-func (w *uploader) compact(ctx context.Context, n *node, handles []checkpoint.Handle, whole bool) (err error) {
-	o := &fulls{w: w, node: n, delta: !whole}
+// what it makes in their place. What fails, or comes too late, is tried again later.
+func (w *uploader) compact(ctx context.Context, c *compaction) (err error) {
+	n, handles := c.node, c.handles
+	o := &fulls{w: w, node: n, delta: !c.whole}
 	defer func() {
 		if p := recover(); p != nil {
 			err = w.task.panicked(p)
 		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.mu.compacting = false
-		w.mu.compact()
 	}()
-	m := state.Merge{MaxParallelism: n.setup.MaxParallelism, Handles: handles, Whole: whole}
+	m := state.Merge{MaxParallelism: n.setup.MaxParallelism, Handles: handles, Whole: c.whole}
 	failed := m.Run(ctx, w.blobs, func(p state.Piece) error { return o.put(ctx, p) })
 	w.mu.Lock()
 	used := failed == nil && n.chain.Compacted(handles, o.handles)
 	if used {
 		w.mu.unnamed = append(w.mu.unnamed, o.keys...)
 		w.tell()
-	} else {
+	} else if failed != nil {
 		n.chain.Postpone()
 	}
 	w.mu.Unlock()

@@ -99,6 +99,7 @@ type uploader struct {
 		open       []*upload // oldest first, until they are stored or dropped
 		storing    int       // goroutines that do
 		compacting bool
+		turn       int                // of the node that comes first when the next compaction is chosen
 		compact    context.CancelFunc // ends a compaction
 		unnamed    []string           // objects of compactions that no snapshot has named so far
 		ended      bool               // the loop has ended
@@ -317,7 +318,7 @@ func (w *uploader) tell() {
 	w.named(w.task.id, objects)
 }
 
-// proceed starts what there is to do: goroutines that store, and one that compacts a chain.
+// proceed starts what there is to do: goroutines that store, and one that compacts chains.
 func (w *uploader) proceed(ctx context.Context, g *errgroup.Group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -328,17 +329,11 @@ func (w *uploader) proceed(ctx context.Context, g *errgroup.Group) {
 	if w.mu.compacting || w.mu.ended || ctx.Err() != nil {
 		return
 	}
-	for _, n := range w.task.nodes {
-		if n.chain == nil {
-			continue
-		}
-		if handles, whole := n.chain.Compaction(); len(handles) > 0 {
-			w.mu.compacting = true
-			own, cancel := context.WithCancel(ctx)
-			w.mu.compact = cancel
-			g.Go(func() error { return w.compact(own, n, handles, whole) })
-			return
-		}
+	if c := w.due(); c != nil {
+		w.mu.compacting = true
+		own, cancel := context.WithCancel(ctx)
+		w.mu.compact = cancel
+		g.Go(func() error { return w.compactAll(own, c) })
 	}
 }
 

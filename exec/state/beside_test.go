@@ -76,3 +76,22 @@ func TestCompactionLeavesTail(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// P08: a compaction that fails is tried again soon, and after longer and longer pauses: storage
+// may be down for one checkpoint, or for good.
+func TestCompactionTriedAgain(t *testing.T) {
+	t.Parallel()
+	c := NewChain(0, nil, Limits{})
+	c.base = []checkpoint.Handle{{Object: "whole", Size: 100_000}, {Object: "delta", Size: 100_000, Delta: true}}
+	var tried []weir.CheckpointID
+	for id := weir.CheckpointID(1); id <= 40; id++ {
+		c.Add(id, nil)
+		if handles, _ := c.Compaction(); len(handles) > 0 {
+			tried = append(tried, id)
+			c.Postpone()
+		}
+	}
+	if diff := cmp.Diff([]weir.CheckpointID{1, 2, 5, 12, 22, 32}, tried); diff != "" {
+		t.Error(diff)
+	}
+}

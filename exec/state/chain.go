@@ -26,6 +26,7 @@ type Chain struct {
 	merged []chainMerged       // compactions that a snapshot which is stored may not know of, oldest first
 	extra  int64               // bytes of merged objects that no snapshot has counted
 	wait   int                 // runs to come until a compaction is tried again
+	pause  int                 // that it was to wait the last time; 0: the last one did not fail
 	limits Limits
 }
 
@@ -216,6 +217,7 @@ func (c *Chain) Compaction() (handles []checkpoint.Handle, whole bool) {
 // snapshots consist of that lie over it. used: the base holds them still; otherwise what was
 // made of them is of no use.
 func (c *Chain) Compacted(handles, merged []checkpoint.Handle) (used bool) {
+	c.pause = 0
 	for _, h := range merged {
 		c.extra += h.Size
 	}
@@ -246,8 +248,15 @@ func (c *Chain) Objects(to []string) []string {
 	return to
 }
 
-// Postpone records that a compaction failed.
-func (c *Chain) Postpone() { c.wait = 10 }
+// mostPause bounds how many runs a compaction that fails waits until it is tried again.
+const mostPause = 10
+
+// Postpone records that a compaction failed: the next one waits longer each time. It does not
+// begin with a long pause, since meanwhile all that changes is kept beside what it changed.
+func (c *Chain) Postpone() {
+	c.pause = min(2*c.pause+1, mostPause)
+	c.wait = c.pause
+}
 
 // Extra returns the bytes of merged objects since the last call.
 func (c *Chain) Extra() int64 {
