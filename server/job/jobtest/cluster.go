@@ -69,6 +69,8 @@ type Cluster struct {
 	Held atomic.Bool
 	// Batches, if positive, is how many a source gives before it waits.
 	Batches atomic.Int64
+	// Given counts those that all sources have given.
+	Given atomic.Int64
 
 	// Panic, once, has the next source that is asked for rows panic.
 	Panic atomic.Bool
@@ -274,6 +276,7 @@ func (o *obeying) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Time,
 	b, poll, until, err := o.Source.Next(ctx)
 	if b != nil {
 		o.given++
+		o.c.Given.Add(1)
 	}
 	if o.done = err == nil && poll == exec.Done; o.done {
 		poll = exec.More // it is asked again, and may have to wait
