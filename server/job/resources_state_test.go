@@ -251,7 +251,7 @@ func TestP08Overwritten(t *testing.T) {
 		rest += size
 	}
 	t.Logf("%d failed, %d given up; state %d bytes, at most %d stored, at the end %d", failed, aborted, state, most, rest)
-	if most > 5*state+state/2 || rest > 3*state {
+	if most > 7*state || rest > 3*state {
 		t.Errorf("storage held %d bytes, and %d at the end, of a state of %d", most, rest, state)
 	}
 	u.goOn(r.ID)
