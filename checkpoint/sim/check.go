@@ -28,7 +28,7 @@ type truth struct {
 	unknown map[weir.JobID]weir.CheckpointID
 	lost    map[string]bool                 // objects of checkpoints that were kept, and that it has forgotten
 	wiped   bool                            // some time the metastore went back
-	read    map[string]*checkpoint.Manifest // by its bytes
+	read    map[string]*checkpoint.Manifest // by its key, while it stays as it is
 
 	lineage   map[weir.JobID][]int              // rows of each split that the job's base has counted
 	freed     map[weir.SnapshotRef]bool         // given up, whatever the metastore says of it since
@@ -50,19 +50,15 @@ func newTruth(w *world) *truth {
 
 // manifest reads one past all faults; nil: it is not there, or damaged.
 func (t *truth) manifest(ref weir.SnapshotRef) *checkpoint.Manifest {
-	r, err := t.w.blobs.Get(context.Background(), checkpoint.ManifestKey(ref.Job, ref.Checkpoint), 0, -1)
-	if err != nil {
-		return nil
-	}
-	data, _ := io.ReadAll(r)
-	if m := t.read[string(data)]; m != nil {
+	key := checkpoint.ManifestKey(ref.Job, ref.Checkpoint)
+	if m := t.read[key]; m != nil {
 		return m
 	}
-	m, err := checkpoint.DecodeManifest(data)
+	m, err := checkpoint.LoadManifest(context.Background(), t.w.blobs, key)
 	if err != nil {
 		return nil
 	}
-	t.read[string(data)] = m
+	t.read[key] = m
 	return m
 }
 

@@ -21,7 +21,8 @@
 // as the seed has it. In one world of eight nothing stays in memory that may be spilled: there
 // is a Pebble database in a memory file system. Its goroutines are its own, but what it answers
 // depends on what was asked of it alone, and the loop waits for each answer: so the tape
-// stays what decides. There the counters also cut between two barriers.
+// stays what decides. There the counters also cut between two barriers. A restore reads from
+// goroutines of its own, too: a server fetches the objects first, which is where it fails.
 //
 // # What goes wrong
 //

@@ -43,8 +43,10 @@ func TestHunt(t *testing.T) {
 	for s := *first; s < *first+*seeds; s++ {
 		played := run(s)
 		if r := play(played); r.Err != nil {
-			small := smaller(played, func(t *tape) bool { return play(t).Err != nil })
-			fmt.Printf("caught after %d seeds: %v\n%s", s-*first+1, r.Err, small.script())
+			fmt.Printf("caught after %d seeds: %v\n", s-*first+1, r.Err)
+			if *script != "" {
+				fmt.Print(smaller(played, func(t *tape) bool { return play(t).Err != nil }).script())
+			}
 			return
 		}
 	}

@@ -177,7 +177,10 @@ func (b blobs) Put(ctx context.Context, key string, r io.Reader) error {
 
 // PutIfAbsent implements blob.Store.
 func (b blobs) PutIfAbsent(ctx context.Context, key string, r io.Reader) error {
-	return b.call("put_if_absent", "storage", func() error { return b.world().blobs.PutIfAbsent(ctx, key, r) })
+	return b.call("put_if_absent", "storage", func() error {
+		delete(b.world().truth.read, key)
+		return b.world().blobs.PutIfAbsent(ctx, key, r)
+	})
 }
 
 // Get implements blob.Store.
@@ -207,6 +210,7 @@ func (b blobs) List(ctx context.Context, prefix string, f func(key string, size 
 func (b blobs) Delete(ctx context.Context, key string) error {
 	return b.call("delete", "storage", func() error {
 		err := b.world().blobs.Delete(ctx, key)
+		delete(b.world().truth.read, key)
 		b.world().truth.deleted(key)
 		return err
 	})
