@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"weir"
 	"weir/checkpoint"
@@ -81,8 +84,8 @@ type BuildConfig struct {
 
 // Build opens and restores the tasks of one worker; none of them runs yet. On an
 // error nothing stays open; one that concerns a snapshot names the object. The work
-// of restoring is done here, before any row is read; but the channels of all tasks are
-// opened first, so that senders elsewhere, which may be restored sooner, get an answer.
+// of restoring is done here, of several tasks at a time, before any row is read; but the channels
+// of all are opened first, so that senders elsewhere, which may be restored sooner, get an answer.
 func Build(ctx context.Context, c BuildConfig) ([]*Task, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -92,25 +95,45 @@ func Build(ctx context.Context, c BuildConfig) ([]*Task, error) {
 	order := slices.Clone(c.Tasks)
 	slices.SortStableFunc(order, func(a, b weir.TaskID) int { return min(a.Subtask, 1) - min(b.Subtask, 1) })
 	tasks := make([]*Task, 0, len(order))
-	fail := func(t *Task, err error) error {
+	fail := func(err error) error {
 		for _, open := range tasks {
 			err = errors.Join(err, open.shut())
 		}
-		return fmt.Errorf("build task %v: %w", t.id, err)
+		return err
 	}
 	for _, id := range order {
 		t := c.task(id)
 		tasks = append(tasks, t)
 		if err := c.guarded(t, func() error { return c.connect(t) }); err != nil {
-			return nil, fail(t, err)
+			return nil, fail(fmt.Errorf("build task %v: %w", t.id, err))
 		}
 	}
-	for _, t := range tasks {
-		if err := c.guarded(t, func() error { return c.openChain(ctx, t) }); err != nil {
-			return nil, fail(t, err)
-		}
+	if err := c.openAll(ctx, tasks); err != nil {
+		return nil, fail(err)
 	}
 	return tasks, nil
+}
+
+// openAll opens tasks in their order, and where they restore something, side by side, as many at
+// a time as there are processors. The first error ends the others.
+func (c *BuildConfig) openAll(ctx context.Context, tasks []*Task) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(1)
+	if c.Restored != nil {
+		g.SetLimit(runtime.GOMAXPROCS(0))
+	}
+	for _, t := range tasks {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := c.guarded(t, func() error { return c.openChain(ctx, t) }); err != nil {
+				return fmt.Errorf("build task %v: %w", t.id, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
 }
 
 func (c *BuildConfig) validate() error {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"weir"
@@ -81,6 +83,57 @@ func TestSubtasksAgree(t *testing.T) {
 	got = append(got, answers(3, map[weir.TaskID]checkpoint.TaskSnapshot{{}: {}, {Subtask: 1}: {}})...)
 	if want := []string{"0 of 1", "0 of 1", "0 of 2", "0 of 2", "none", "none"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Tasks are restored side by side; one that cannot be ends the others, and is what the
+// error is about.
+func TestRestoredSideBySide(t *testing.T) {
+	t.Parallel()
+	if runtime.GOMAXPROCS(0) < 2 {
+		return // one at a time
+	}
+	c := config(20_000)
+	memory := blob.NewMemory()
+	c.Blobs = memory
+	j := exectest.Start(t, c)
+	s, err := j.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Kill()
+	of := func(key string) int { return strings.Index("01", key[strings.LastIndex(key, "/")-1:strings.LastIndex(key, "/")]) }
+	var mu sync.Mutex
+	asked, bothC := map[int]bool{}, make(chan struct{})
+	c.From, c.Blobs = s, blob.NewFaulty(memory, func(call blob.Call) blob.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if call.Verb != "Get" {
+			return blob.Fault{}
+		}
+		if asked[of(call.Key)] = true; len(asked) == 2 && call.Key != "" {
+			select {
+			case <-bothC:
+			default:
+				close(bothC)
+			}
+		}
+		return blob.Fault{Wait: bothC}
+	})
+	j, err = exectest.Open(t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Kill()
+	broken := errors.New("storage is away")
+	c.Blobs = blob.NewFaulty(memory, func(call blob.Call) blob.Fault {
+		if call.Verb == "Get" && of(call.Key) == 1 {
+			return blob.Fault{Before: broken}
+		}
+		return blob.Fault{Wait: make(chan struct{})}
+	})
+	if _, err := exectest.Open(t, c); !errors.Is(err, broken) || !strings.Contains(err.Error(), "/1") {
+		t.Errorf("built: %v", err)
 	}
 }
 
