@@ -17,7 +17,8 @@
 //	bench memory      bytes per key
 //	bench throughput  rows per second with checkpoints and without
 //	bench spill       more keys than fit into memory
-//	bench state       the last eight, one after the other
+//	bench restore     from objects to the state of tasks
+//	bench state       the last nine, one after the other
 //
 // Each takes -json FILE, and -help says what else. NOTES.md says what the figures mean.
 //

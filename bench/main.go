@@ -68,7 +68,7 @@ func benches() map[string]bench {
 		"channel": &channelBench{}, "exchange": &exchangeBench{}, "latency": &latencyBench{},
 		"recovery": &recoveryBench{}, "trickle": &trickleBench{},
 		"cut": &cutBench{}, "throughput": &throughputBench{}, "upload": &uploadBench{}, "memory": &memoryBench{},
-		"spill": &spillBench{}, "growth": &growthBench{}, "idle": &idleBench{}, "delta": &deltaBench{},
+		"spill": &spillBench{}, "growth": &growthBench{}, "idle": &idleBench{}, "delta": &deltaBench{}, "restore": &restoreBench{},
 	}
 }
 
@@ -76,7 +76,7 @@ func benches() map[string]bench {
 func groups() map[string][]string {
 	return map[string][]string{
 		"channels": {"channel", "exchange", "latency", "recovery", "trickle"},
-		"state":    {"delta", "growth", "cut", "upload", "idle", "memory", "throughput", "spill"},
+		"state":    {"delta", "growth", "cut", "upload", "idle", "memory", "throughput", "spill", "restore"},
 	}
 }
 

@@ -102,7 +102,9 @@ func TestRestoredSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Kill()
-	of := func(key string) int { return strings.Index("01", key[strings.LastIndex(key, "/")-1:strings.LastIndex(key, "/")]) }
+	of := func(key string) int {
+		return strings.Index("01", key[strings.LastIndex(key, "/")-1:strings.LastIndex(key, "/")])
+	}
 	var mu sync.Mutex
 	asked, bothC := map[int]bool{}, make(chan struct{})
 	c.From, c.Blobs = s, blob.NewFaulty(memory, func(call blob.Call) blob.Fault {

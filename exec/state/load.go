@@ -9,6 +9,9 @@ import (
 	"weir/checkpoint"
 )
 
+// warmAhead is how many entries are looked up at a time.
+const warmAhead = 256
+
 // A loader lays the blocks of a restore into a store.
 type loader struct {
 	store  *Store
@@ -100,6 +103,9 @@ func taken(hashes []uint64, take weir.KeyGroupRange, groups int) (from, to int) 
 // numbers lays a block of a table of numbers over it.
 func (l *loader) numbers(t *Table, r *columns, from, to int) {
 	for i := from; i < to; i++ {
+		if (i-from)%warmAhead == 0 {
+			t.warm(r.hashes[i:min(i+warmAhead, to)])
+		}
 		var slot int
 		isNull := r.null == i+1
 		if r.isGone(i) {
@@ -146,6 +152,9 @@ func (t *Table) setWords(slot int, at *cursor) {
 // block of the first version each has to be new, and they do not ascend.
 func (l *loader) entries(t *loading, b *block, take weir.KeyGroupRange, from, to int, fresh bool) error {
 	for at := (cursor{columns: b.columns}); at.i < to; at.next() {
+		if at.i%warmAhead == 0 && !fresh {
+			t.warm(b.hashes[at.i:min(at.i+warmAhead, to)])
+		}
 		hash := at.hashes[at.i]
 		if at.i < from || b.old && !take.Contains(weir.KeyGroupOf(hash, l.store.maxParallelism)) {
 			continue
