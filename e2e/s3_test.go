@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/checkpoint"
 	"weir/checkpoint/blob/s3test"
 )
 
@@ -83,6 +85,67 @@ func TestCountsOnS3(t *testing.T) {
 	}
 	if strings.Contains(up.log.String(), s3test.SecretKey) {
 		t.Error("the log shows the secret")
+	}
+}
+
+// After kill -9 of everything the workers find the copies in their data folders, get the subtasks
+// that they had and restore from those: none of the state is fetched.
+func TestRestoredFromCopies(t *testing.T) {
+	t.Parallel()
+	const rows, users = 60_000, 20_000
+	s3, dir := s3test.Start(t), t.TempDir()
+	var mu sync.Mutex
+	var fetched []string
+	proxy := s3test.StartProxy(t, s3.Address, func(r *http.Request) s3test.Fault {
+		key := strings.TrimPrefix(r.URL.Path, "/weir/e2e/")
+		if _, _, ok := checkpoint.StateOf(key); ok && r.Method == http.MethodGet {
+			mu.Lock()
+			defer mu.Unlock()
+			fetched = append(fetched, key)
+		}
+		return s3test.Fault{}
+	})
+	storage := s3test.URL(proxy.Address, "weir/e2e", s3.Credentials(t))
+	begin := func() (*process, api) {
+		listen := freeAddress(t)
+		up := start(t, "up", dir, "up", "--data", filepath.Join(dir, "data"), "--files", dir, "--listen", listen, "--storage", storage)
+		until(t, 60*time.Second, "weir is ready", func() bool { return strings.Contains(up.log.String(), "weir is ready") })
+		return up, api{t, "http://" + listen}
+	}
+	up, a := begin()
+	want := writeBehavior(t, filepath.Join(dir, "behavior.json"), rows)
+	a.must(http.StatusCreated, "POST", "/v1/jobs", map[string]any{
+		"name": "main", "parallelism": 2, "checkpoint": map[string]any{"interval": "200ms", "tolerable_failures": 10},
+		"sql": fmt.Sprintf(`CREATE TABLE b (ts BIGINT, behavior STRING) WITH ('connector' = 'filesystem', 'path' = 'behavior.json', 'format' = 'json', 'rows-per-second' = '6000');
+			CREATE VIEW v AS SELECT behavior, ts %% %d AS u, COUNT(*) AS n FROM b GROUP BY behavior, ts %% %d;
+			SELECT behavior, SUM(n) AS n FROM v GROUP BY behavior`, users, users),
+	}, nil)
+	a.awaitJob("main", 60*time.Second, "a checkpoint is complete", func(j job) bool { return j.Base != "nothing" })
+	until(t, 60*time.Second, "both workers have copies", func() bool {
+		one, _ := filepath.Glob(filepath.Join(dir, "data", "worker-1", "kept", "[0-9]*"))
+		two, _ := filepath.Glob(filepath.Join(dir, "data", "worker-2", "kept", "[0-9]*"))
+		return len(one) > 1 && len(two) > 1
+	})
+	var workers struct {
+		Workers []struct {
+			PID int `json:"pid"`
+		} `json:"workers"`
+	}
+	a.must(http.StatusOK, "GET", "/v1/workers", nil, &workers)
+	up.kill()
+	for _, w := range workers.Workers {
+		_ = syscall.Kill(w.PID, syscall.SIGKILL) // it may have ended by itself
+	}
+	_, a = begin()
+	j, _ := a.awaitJob("main", 60*time.Second, "the second attempt runs", func(j job) bool { return j.Attempt > 1 && (j.Status == "RUNNING" || j.Status == "FINISHED") })
+	mu.Lock()
+	if len(fetched) > 0 && j.Status == "RUNNING" {
+		t.Errorf("fetched: %v", fetched)
+	}
+	mu.Unlock()
+	a.awaitJob("main", time.Minute, "the job ends", func(j job) bool { return j.Status == "FINISHED" })
+	if diff := cmp.Diff(want, a.counts("main")); diff != "" {
+		t.Errorf("counts (-oracle +weir):\n%s", diff)
 	}
 }
 
