@@ -291,7 +291,7 @@ func (w *uploader) seal(ctx context.Context, u *upload) (err error) {
 	defer w.mu.Unlock()
 	for i, c := range u.cuts {
 		chain := c.node.chain
-		chain.Add(u.id, runs[i])
+		chain.Add(u.id, runs[i], c.cut.Whole())
 		chain.Rebase(u.origin.base)
 		c.parts = chain.Snapshot(u.origin.whole)
 		u.timing.NewBytes += chain.Extra()

@@ -15,8 +15,8 @@ func statePlants() []plant {
 		},
 		{ // S4: what changed up to a barrier belongs to later snapshots, too
 			name: "the newest run alone", file: "exec/state/chain.go",
-			old: "\tif len(pieces) > 0 {\n\t\tc.runs = append(c.runs, chainRun{id, pieces})\n\t}\n",
-			new: "\tif len(pieces) > 0 {\n\t\tc.runs = append(c.runs[:0:0], chainRun{id, pieces})\n\t}\n",
+			old: "\tif len(pieces) > 0 {\n\t\tc.runs = append(c.runs, chainRun{id, pieces, whole})\n\t}\n",
+			new: "\tif len(pieces) > 0 {\n\t\tc.runs = append(c.runs[:0:0], chainRun{id, pieces, whole})\n\t}\n",
 		},
 		{ // S4: runs that the base holds are done with, newer ones are not
 			name: "runs go with any base", file: "exec/state/chain.go",
@@ -97,7 +97,7 @@ func statePlants() []plant {
 		},
 		{ // a cut between two barriers is a run like others
 			name: "a cut between barriers is lost", file: "checkpoint/sim/upload.go",
-			old: "\tq.chain.Add(u.id, run)\n", new: "\tif u.snap != nil {\n\t\tq.chain.Add(u.id, run)\n\t}\n",
+			old: "\tq.chain.Add(u.id, run, u.cut.Whole())\n", new: "\tif u.snap != nil {\n\t\tq.chain.Add(u.id, run, u.cut.Whole())\n\t}\n",
 		},
 	}
 }

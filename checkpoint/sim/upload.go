@@ -70,7 +70,7 @@ func (q *uploads) unsealed() *upload {
 // seal makes a run of a cut and sees what the snapshot consists of.
 func (q *uploads) seal(u *upload) {
 	run := u.cut.Run()
-	q.chain.Add(u.id, run)
+	q.chain.Add(u.id, run, u.cut.Whole())
 	u.sealed = true
 	if u.snap == nil {
 		q.drop(u)

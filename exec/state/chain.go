@@ -33,6 +33,7 @@ type Chain struct {
 type chainRun struct {
 	id     weir.CheckpointID // at whose barrier it ended
 	pieces []Piece
+	whole  bool // nothing below it counts
 }
 
 type chainStored struct {
@@ -53,11 +54,15 @@ func NewChain(id weir.CheckpointID, base []checkpoint.Handle, limits Limits) *Ch
 	return &Chain{id: id, base: base, limits: limits.withDefaults()}
 }
 
-// Add adds the run of the generation that ended at a barrier; barriers ascend.
-func (c *Chain) Add(id weir.CheckpointID, pieces []Piece) {
+// Add adds the run of the generation that ended at a barrier; barriers ascend. whole: it has
+// every entry of the store (Cut.Whole), so that nothing below it is named any more.
+func (c *Chain) Add(id weir.CheckpointID, pieces []Piece, whole bool) {
 	c.wait, c.last = max(c.wait-1, 0), id
+	if whole {
+		c.runs = nil
+	}
 	if len(pieces) > 0 {
-		c.runs = append(c.runs, chainRun{id, pieces})
+		c.runs = append(c.runs, chainRun{id, pieces, whole})
 	}
 }
 
@@ -111,6 +116,9 @@ const mostInline = 4 * InlineLimit
 func (c *Chain) Snapshot(whole bool) Snapshot {
 	s := Snapshot{Kept: slices.Clone(c.base)}
 	if n := len(c.runs); n > 0 {
+		if c.runs[0].whole {
+			s.Kept = nil
+		}
 		s.first, s.last = c.runs[0].id, c.runs[n-1].id
 	}
 	size := 0
@@ -146,7 +154,7 @@ func (c *Chain) Snapshot(whole bool) Snapshot {
 func (c *Chain) Merged(s Snapshot, pieces []Piece) {
 	n := slices.IndexFunc(c.runs, func(r chainRun) bool { return r.id == s.last }) + 1
 	if n > 0 && c.runs[0].id == s.first {
-		c.runs = slices.Insert(c.runs[n:], 0, chainRun{s.last, pieces})
+		c.runs = slices.Insert(c.runs[n:], 0, chainRun{s.last, pieces, c.runs[0].whole})
 	}
 }
 

@@ -16,6 +16,8 @@ type Cut struct {
 	maxParallelism int
 	keyGroups      weir.KeyGroupRange
 	tables         []cutTable
+	entries        int // of the whole store
+	whole          bool
 	released       atomic.Bool
 }
 
@@ -26,11 +28,12 @@ type cutTable struct {
 	rec    recordLayout
 	chunks []*chunk
 	gone   goneKeys
+	warmed byte // what warm reads, so that it is read
 }
 
 // Cut ends the generation and takes a cut of it. It belongs between two batches, on the loop.
 func (s *Store) Cut() *Cut {
-	c := &Cut{store: s, generation: s.generation, maxParallelism: s.maxParallelism, keyGroups: s.keyGroups}
+	c := &Cut{store: s, generation: s.generation, maxParallelism: s.maxParallelism, keyGroups: s.keyGroups, entries: s.Len()}
 	for _, t := range s.tables {
 		if len(t.dirty) > 0 || len(t.gone.hashes) > 0 {
 			c.tables = append(c.tables, cutTable{name: t.name, layout: t.layout, rec: t.rec, chunks: t.dirty, gone: t.gone})
@@ -48,6 +51,9 @@ func (s *Store) Cut() *Cut {
 	s.open.Add(1)
 	return c
 }
+
+// Whole reports, once the cut is a run, whether that has every entry of the store.
+func (c *Cut) Whole() bool { return c.whole }
 
 // Empty reports whether the generation changed nothing.
 func (c *Cut) Empty() bool { return len(c.tables) == 0 }

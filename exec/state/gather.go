@@ -25,14 +25,18 @@ func (t *cutTable) gather() []place {
 	}
 	list := make([]place, 0, n)
 	for k, c := range t.chunks {
-		changed := c.dirty
-		for w := range changed {
-			changed[w] &= c.live[w]
+		for w := range c.dirty {
+			for set := c.dirty[w] & c.live[w]; set != 0; set &= set - 1 {
+				list = append(list, place{at: uint64(k)<<chunkBits | uint64(w<<6|bits.TrailingZeros64(set))})
+			}
 		}
-		changed.each(func(i int) bool {
-			list = append(list, place{c.hash(t.rec, i), uint64(k)<<chunkBits | uint64(i)})
-			return true
-		})
+	}
+	for i := range list {
+		if i%warmPlaces == 0 {
+			t.warm(list[i:min(i+warmPlaces, len(list))])
+		}
+		p := &list[i]
+		p.hash = t.chunks[p.at>>chunkBits].hash(t.rec, int(p.at&chunkMask))
 	}
 	for i, hash := range t.gone.hashes {
 		list = append(list, place{hash, goneAt | uint64(i)})
@@ -40,6 +44,21 @@ func (t *cutTable) gather() []place {
 	list = byHash(list)
 	t.settle(list)
 	return list
+}
+
+// warmPlaces are read ahead at a time.
+const warmPlaces = 64
+
+// warm reads what is read next of the entries at places, so that the processor waits for
+// many places of memory at once instead of one after the other.
+func (t *cutTable) warm(list []place) {
+	var sum uint64
+	for _, p := range list {
+		if p.at&goneAt == 0 {
+			sum += t.chunks[p.at>>chunkBits].records[int(p.at&chunkMask)*t.rec.stride]
+		}
+	}
+	t.warmed = byte(sum)
 }
 
 // byHash sorts places by hash: into buckets by the highest bits that differ, and each of
@@ -53,7 +72,7 @@ func byHash(list []place) []place {
 	for _, p := range list {
 		least, most = min(least, p.hash), max(most, p.hash)
 	}
-	shift := max(bits.Len64(most-least)-(bits.Len(uint(len(list)))-4), 0)
+	shift := max(bits.Len64(most-least)-(bits.Len(uint(len(list)))-2), 0)
 	starts := make([]int32, (most-least)>>shift+2)
 	for _, p := range list {
 		starts[(p.hash-least)>>shift+1]++
@@ -121,6 +140,9 @@ func (t *cutTable) fill(to *columns, list []place) (rest []place) {
 	for i, p := range list {
 		if to.full() {
 			return list[i:]
+		}
+		if i%warmPlaces == 0 {
+			t.warm(list[i:min(i+warmPlaces, len(list))])
 		}
 		if p.at&goneAt == 0 {
 			to.addRecord(p.hash, t.chunks[p.at>>chunkBits], t.rec, int(p.at&chunkMask))

@@ -304,7 +304,10 @@ func (p *part) seal() {
 	if len(pieces) > 1 {
 		j.count("several pieces")
 	}
-	p.chain.Add(c.id, pieces)
+	if c.cut.Whole() {
+		j.count("whole runs")
+	}
+	p.chain.Add(c.id, pieces, c.cut.Whole())
 	if c.of == nil {
 		return
 	}

@@ -172,11 +172,21 @@ func (c *Cut) run(size int) (pieces []Piece) {
 		pieces = append(pieces, p)
 		return nil
 	})
+	entries := 0
 	slices.SortFunc(c.tables, func(a, b cutTable) int { return compareNames(a.name, b.name) })
+	lists, entries := make([][]place, len(c.tables)), 0
 	for i := range c.tables {
+		lists[i] = c.tables[i].gather()
+		entries += len(lists[i]) - len(c.tables[i].gone.hashes)
+	}
+	c.whole = entries > 0 && entries == c.entries
+	for i, left := range lists {
 		t := &c.tables[i]
+		if c.whole {
+			left = slices.DeleteFunc(left, func(p place) bool { return p.at&goneAt != 0 })
+		}
 		to := w.begin(t.name, t.layout)
-		for left := t.gather(); len(left) > 0; {
+		for len(left) > 0 {
 			left = t.fill(to, left)
 			_ = w.flush() // emit does not fail
 		}
