@@ -21,7 +21,7 @@ func TestCompactionBesideSnapshots(t *testing.T) {
 	}
 	c.base = []checkpoint.Handle{piece("whole", 100_000, false), piece("delta", 100_000, true)}
 	for id := weir.CheckpointID(1); id <= 100; id++ {
-		c.Add(id, nil)
+		c.Add(id, nil, false)
 		c.Rebase(id - 1)
 		begun := c.Snapshot(false).Kept // its upload begins
 		handles, whole := c.Compaction()
@@ -45,7 +45,7 @@ func TestCompactionTooLate(t *testing.T) {
 	c := NewChain(0, nil, Limits{})
 	c.base = []checkpoint.Handle{{Object: "whole", Size: 100_000}, {Object: "delta", Size: 100_000, Delta: true}}
 	handles, _ := c.Compaction()
-	c.Add(1, nil)
+	c.Add(1, nil, false)
 	c.Stored(1, []checkpoint.Handle{{Object: "other", Size: 7}})
 	c.Rebase(1)
 	if c.Compacted(handles, []checkpoint.Handle{{Object: "full", Size: 5}}) {
@@ -66,7 +66,7 @@ func TestCompactionLeavesTail(t *testing.T) {
 	}
 	c.base = []checkpoint.Handle{{Object: "whole", Size: 100_000}, {Object: "delta", Size: 100_000, Delta: true}, tail(1)}
 	handles, whole := c.Compaction()
-	c.Add(1, nil)
+	c.Add(1, nil, false)
 	c.Stored(1, append(c.Snapshot(false).Kept[:2:2], tail(2)))
 	c.Rebase(1)
 	if !whole || !c.Compacted(handles, []checkpoint.Handle{{Object: "full", Size: 100_000}}) {
@@ -85,7 +85,7 @@ func TestCompactionTriedAgain(t *testing.T) {
 	c.base = []checkpoint.Handle{{Object: "whole", Size: 100_000}, {Object: "delta", Size: 100_000, Delta: true}}
 	var tried []weir.CheckpointID
 	for id := weir.CheckpointID(1); id <= 40; id++ {
-		c.Add(id, nil)
+		c.Add(id, nil, false)
 		if handles, _ := c.Compaction(); len(handles) > 0 {
 			tried = append(tried, id)
 			c.Postpone()
