@@ -30,7 +30,7 @@ const (
 	stateMost  = 2  // half of it at most is state: what a cut writes comes on top
 	stateLeast = 16 // and a sixteenth at least
 	spareHeap  = 8  // an eighth for what is garbage and not collected yet
-	calm       = 8  // what is beside the state falls by this part of the way a second
+	calm       = 4  // what is beside the state falls by this part of the way at a collection
 )
 
 // The heap may grow by what a collection looks at anew, which it costs, and by a part of what
@@ -76,9 +76,10 @@ type sharing struct {
 // what is live beside it counts at once when it grows, and is forgotten slowly. percent is 0
 // where it stays.
 func (s *sharing) look(h heapFigures, used int64) (limit int64, percent int) {
-	if h.cycles != s.cycles { // between the two looks: as much of it was state as it was least
-		beside := max(h.live-min(used, s.used), 0)
-		s.beside = max(beside, s.beside-(s.beside-beside)/calm)
+	if h.cycles != s.cycles { // at a moment between the two looks
+		least, most := max(h.live-max(used, s.used), 0), max(h.live-min(used, s.used), 0)
+		s.beside = max(s.beside, least)
+		s.beside -= max(s.beside-most, 0) / calm
 	}
 	if s.quiet++; h.cycles != s.cycles {
 		s.quiet, s.freed = 0, false
