@@ -84,7 +84,7 @@ func checkReached(t *testing.T, tally Tally) {
 		"decision: read back", "decision: under at_least_once", "decision: some tasks had finished (I12)", "incident: adopt",
 	}
 	for _, what := range []string{
-		"all merged", "some deltas merged", "a merge fails", "a snapshot is given up", "of another job is copied", "a cut between two barriers",
+		"all merged", "some deltas merged", "a merge fails", "a merge comes too late", "a snapshot is given up", "of another job is copied", "a cut between two barriers",
 		"snapshot of a savepoint", "snapshot over nothing", "snapshot of one run", "snapshot of several runs", "snapshot with an inline tail", "snapshot of what has not changed",
 	} {
 		want = append(want, "state: "+what)

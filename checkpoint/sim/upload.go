@@ -213,13 +213,16 @@ func (q *uploads) compact(t *thread, handles []checkpoint.Handle, whole bool) {
 		made = append(made, p.Handle(name, !whole))
 		return nil
 	})
-	if err == nil {
-		q.chain.Compacted(handles, made)
+	switch {
+	case err != nil:
+		w.saw("state: a merge fails")
+		q.chain.Postpone()
+	case q.chain.Compacted(handles, made):
 		w.saw("state: %s merged", map[bool]string{true: "all", false: "some deltas"}[whole])
 		return
+	default:
+		w.saw("state: a merge comes too late")
 	}
-	w.saw("state: a merge fails")
-	q.chain.Postpone()
 	for _, h := range made {
 		if h.Object != "" {
 			_ = (blobs{t}).Delete(context.Background(), h.Object) // it goes with the attempt, at the latest
