@@ -96,6 +96,7 @@ func (s *source) headerV1(p []byte) error {
 func (c *columns) readV1(p []byte, maxParallelism int) error {
 	const groupSize = 2
 	c.reset()
+	c.keys, c.blobs = nil, nil // those of a newer block lie in its piece
 	r := columnReader{rest: p}
 	n := int(r.uint32())
 	if n > len(p)/(8+4) {

@@ -205,8 +205,10 @@ func (s *source) end(p []byte) error {
 	if s.in == nil {
 		return nil // sum was compared before
 	}
-	if _, err := s.in.ReadByte(); !errors.Is(err, io.EOF) {
+	if _, err := s.in.ReadByte(); err == nil {
 		return damaged("it is longer than %d bytes", s.handle.Size)
+	} else if !errors.Is(err, io.EOF) {
+		return err // of the one who reads, not of what is read
 	}
 	if sum := s.sum.Sum64(); sum != s.handle.Checksum {
 		return damaged("checksum %016x, its manifest says %016x", sum, s.handle.Checksum)
