@@ -23,7 +23,7 @@ import (
 //	P04 constant keys, many checkpoints  here
 //	P06 one hot key                      e2e
 //	P07 three hundred checkpoints        here (chain_test.go of exec/state for its rules)
-//	P08 all keys overwritten             here and in e2e
+//	P08 all keys overwritten             here
 //	P09 two hundred idle jobs            e2e; crowd_test.go and server for its parts
 //	P01 is about windows, which are refused by name so far: there, state and timers of closed
 //	    windows will have to be gone, after 10, 50 and 100 of them alike.
