@@ -74,6 +74,16 @@ func (h histogram) percentile(p float64) time.Duration {
 	return lowOf(len(h))
 }
 
+// most is what none of the durations exceeds.
+func (h histogram) most() time.Duration {
+	for i := len(h) - 1; i >= 0; i-- {
+		if h[i] > 0 {
+			return lowOf(i + 1)
+		}
+	}
+	return 0
+}
+
 // quantile is the value at part p of a list; the largest at 1.
 func quantile(v []float64, p float64) float64 {
 	s := slices.Sorted(slices.Values(v))

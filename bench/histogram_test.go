@@ -25,6 +25,9 @@ func TestHistogram(t *testing.T) {
 			t.Errorf("percentile %v is %v, want about %v", p, got, want)
 		}
 	}
+	if most := h.plus(histogram{1}).minus(histogram{1}).most(); most < time.Second || most > 1030*time.Millisecond {
+		t.Errorf("the longest duration is %v, want about 1 s", most)
+	}
 	if h.count() != 1000 {
 		t.Errorf("%d durations counted", h.count())
 	}
