@@ -135,14 +135,21 @@ type watch struct {
 	files map[string]int64
 }
 
-// look walks the folder; it is called often, since files may be gone soon.
+// look walks the folder, without what is still being put there; it is called often, since
+// files may be gone soon.
 func (w *watch) look() error {
 	return filepath.WalkDir(w.dir, func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err != nil || e.IsDir() {
+		if err != nil {
 			return err
+		}
+		if e.IsDir() {
+			if strings.HasPrefix(e.Name(), ".weir~") {
+				return fs.SkipDir
+			}
+			return nil
 		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
