@@ -83,7 +83,7 @@ var goroutines = map[string]string{
 	"cmd/weir/up.go":          "the parts of weir up and its child processes",
 	"cmd/weir/worker.go":      "the network beside the worker; the watch over standard input",
 	"exec/build.go":           "tasks opened and restored side by side",
-	"exec/state/disk.go":      "calls that Pebble may never return from, each",
+	"exec/state/database.go":  "calls that Pebble may never return from, each",
 	"exec/state/fetch.go":     "pieces of a restore, read and decoded ahead",
 	"exec/task.go":            "a task's uploads, off its loop",
 	"exec/upload.go":          "a task's uploads at once, and a compaction",

@@ -200,6 +200,9 @@ func (c *BuildConfig) openChain(ctx context.Context, t *Task) error {
 	chain := c.Graph.Chains[t.id.Chain]
 	for i, op := range slices.Backward(chain.Operators) {
 		setup, runs, err := c.setup(ctx, t.id, i)
+		if setup.State != nil {
+			t.stores = append(t.stores, setup.State)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", op.Name, err)
 		}
@@ -218,7 +221,7 @@ func (c *BuildConfig) openChain(ctx context.Context, t *Task) error {
 		if op.Kind == plan.Sink {
 			open = c.Openers.Sink
 		}
-		n := &node{setup: setup, at: &t.at, next: t.head(), chain: runs}
+		n := &node{setup: setup, task: t, at: &t.at, next: t.head(), chain: runs}
 		if n.op, err = open(ctx, setup); err != nil {
 			return fmt.Errorf("%s: %w", op.Name, err)
 		}
@@ -264,15 +267,21 @@ func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, 
 		Disk:           c.Options.Disk,
 		Budget:         c.Options.Budget,
 	})
-	base, err := s.State.Restore(ctx, c.Blobs, restored.Keyed)
+	var base []checkpoint.Handle
+	var err error
+	if slices.ContainsFunc(restored.Keyed, c.foreign) { // the first snapshot copies what is another job's
+		err = s.State.RestoreAnew(ctx, c.Blobs, restored.Keyed)
+	} else {
+		base, err = s.State.Restore(ctx, c.Blobs, restored.Keyed)
+	}
 	if err != nil {
 		return s, nil, &reasonError{ReasonRestore, fmt.Errorf("restore %s/%d: %w", s.Operator.ID, id.Subtask, err)}
 	}
-	if slices.ContainsFunc(base, c.foreign) {
-		s.State.Touch() // the first snapshot copies what is another job's
-		base = nil
+	runs := state.NewChain(0, base, state.Limits{})
+	for _, run := range s.State.Runs() {
+		runs.Add(1, run, false) // the ids of barriers go on from there
 	}
-	return s, state.NewChain(0, base, state.Limits{}), nil
+	return s, runs, nil
 }
 
 // foreign reports whether a handle names an object of another job, which may delete it.

@@ -16,8 +16,11 @@ type node struct {
 	index  int
 	at     *int // the task's: index of the node at work, for panics
 	rowsIn atomic.Int64
+	task   *Task
 	chain  *state.Chain // of its state's runs; nil: it keeps none. Guarded by the uploader's mu
-	fulls  int          // objects of compactions so far
+
+	fulls   int             // objects of compactions so far
+	folding *state.Snapshot // whose runs are being merged; nil: none. Likewise
 }
 
 // Emit hands the batch to the node's operator. An empty batch goes no further.
@@ -32,6 +35,9 @@ func (n *node) Emit(b *batch.Batch) error {
 	*n.at = n.index
 	err := n.op.Process(b, n.next)
 	*n.at = before
+	if err == nil && n.setup.State != nil && n.setup.State.Over() {
+		err = n.task.relaxWithin(n.task.outputs.ctx, n)
+	}
 	return inOperator(n, err)
 }
 

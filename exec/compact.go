@@ -9,11 +9,12 @@ import (
 	"weir/exec/state"
 )
 
-// A compaction is handles of a node's chain that are to be merged.
+// A compaction is handles of a node's chain that are to be merged, or runs of it.
 type compaction struct {
 	node    *node
 	handles []checkpoint.Handle
 	whole   bool
+	runs    *state.Snapshot // nil: handles
 }
 
 // due chooses the next compaction; nil: there is none. The nodes have it in turn, so that
@@ -25,19 +26,28 @@ func (w *uploader) due() *compaction {
 		if n.chain == nil {
 			continue
 		}
+		if s, ok := n.chain.Fold(); ok {
+			w.mu.turn, n.folding = at+1, &s
+			return &compaction{node: n, runs: &s}
+		}
 		if handles, whole := n.chain.Compaction(); len(handles) > 0 {
 			w.mu.turn = at + 1
-			return &compaction{n, handles, whole}
+			return &compaction{node: n, handles: handles, whole: whole}
 		}
 	}
 	return nil
 }
 
 // compactAll carries out one compaction and those that are due after it. An error is a
-// broken invariant.
+// broken invariant, or the disk's.
 func (w *uploader) compactAll(ctx context.Context, c *compaction) error {
 	for {
-		err := w.compact(ctx, c)
+		var err error
+		if c.runs != nil {
+			err = w.fold(ctx, c.node, *c.runs)
+		} else {
+			err = w.compact(ctx, c)
+		}
 		w.mu.Lock()
 		if c = w.due(); c == nil || err != nil || ctx.Err() != nil {
 			w.mu.compacting = false

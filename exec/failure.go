@@ -17,6 +17,7 @@ const (
 	ReasonRestore  = "restore"   // a snapshot could not be loaded
 	ReasonCommit   = "commit"    // a sink could not make its segments visible
 	ReasonUpload   = "upload"    // a snapshot could not be stored
+	ReasonSpill    = "spill"     // the disk for what does not fit in memory failed
 )
 
 // A ValueError is a value that a computation over many rows cannot hold, such as a

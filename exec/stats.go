@@ -53,6 +53,7 @@ type counters struct {
 	start             atomic.Pointer[time.Time]   // of Run; nil: not yet
 	committing        atomic.Int64                // the checkpoint that sinks commit just now; 0: none
 	ended             atomic.Bool
+	tight             atomic.Bool // no rows are taken in until memory is free
 }
 
 // doing says what holds the loop up, if something does.
@@ -62,6 +63,8 @@ func (c *counters) doing() string {
 		return fmt.Sprintf("waiting for room in the channel to task %v", c.backTo.Load())
 	case id != 0:
 		return fmt.Sprintf("committing checkpoint %d", id)
+	case c.tight.Load():
+		return "writing down state that has changed, to make room in memory"
 	}
 	return ""
 }

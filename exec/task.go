@@ -13,6 +13,7 @@ import (
 	"weir"
 	"weir/checkpoint"
 	"weir/checkpoint/killpoint"
+	"weir/exec/state"
 )
 
 // A Task is one running subtask of a chain. Build makes it; Run runs it in the
@@ -31,6 +32,7 @@ type Task struct {
 	sourceSetup Setup
 	gate        *gate
 	nodes       []*node // the operators behind the source, or all of them
+	stores      []*state.Store
 	outputs     *outputs
 	rejects     *rejects // nil: a row error fails the job
 	uploader    *uploader
@@ -129,6 +131,10 @@ func (t *Task) guard(ctx context.Context) (err error) {
 
 // panicked makes an error of a panic, while its stack is still there.
 func (t *Task) panicked(p any) error {
+	var disk *state.DiskError
+	if err, ok := p.(error); ok && errors.As(err, &disk) {
+		return &reasonError{ReasonSpill, disk}
+	}
 	t.logger.Error("task panicked", "err", p, "stack", string(debug.Stack()))
 	return &reasonError{reason: ReasonPanic, err: fmt.Errorf("panic: %v", p)}
 }
@@ -145,7 +151,11 @@ func (t *Task) runSource(ctx context.Context) error {
 		if done, err := t.control(ctx); done || err != nil {
 			return err
 		}
-		if t.ended || t.paused {
+		tight, err := t.relax()
+		if err != nil {
+			return err
+		}
+		if t.ended || t.paused || tight {
 			if err := t.idle(ctx, time.Time{}); err != nil {
 				return err
 			}
@@ -181,6 +191,16 @@ func (t *Task) runGate(ctx context.Context) error {
 	for {
 		if done, err := t.control(ctx); done || err != nil {
 			return err
+		}
+		tight, err := t.relax()
+		if err != nil {
+			return err
+		}
+		if tight {
+			if err := t.idle(ctx, time.Time{}); err != nil {
+				return err
+			}
+			continue
 		}
 		f, ch, ok, err := t.gate.poll()
 		if err != nil {
@@ -338,6 +358,9 @@ func (t *Task) shut() error {
 	}
 	for _, n := range t.nodes {
 		errs = append(errs, inOperator(n, n.op.Close()))
+	}
+	for _, s := range t.stores {
+		errs = append(errs, s.Close())
 	}
 	if t.rejects != nil {
 		t.rejects.lines.close()

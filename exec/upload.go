@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +40,7 @@ const (
 // An upload is a snapshot on its way to storage.
 type upload struct {
 	id       weir.CheckpointID
+	aside    bool // of no checkpoint: its runs belong to the next one, and nothing is stored
 	origin   origin
 	snapshot checkpoint.TaskSnapshot
 	cuts     []*operatorCut
@@ -94,6 +94,7 @@ type uploader struct {
 	blobs blob.Store
 	named func(weir.TaskID, []string) // nil: nobody asks
 	moreC *sync.Cond                  // of mu: something below changed
+	sealC *sync.Cond                  // of mu: a cut has become runs
 	mu    struct {
 		sync.Mutex
 		open       []*upload // oldest first, until they are stored or dropped
@@ -111,7 +112,7 @@ type uploader struct {
 func newUploader(t *Task, blobs blob.Store, named func(weir.TaskID, []string)) *uploader {
 	w := &uploader{task: t, blobs: blobs, named: named}
 	w.mu.compact = func() {}
-	w.moreC = sync.NewCond(&w.mu.Mutex)
+	w.moreC, w.sealC = sync.NewCond(&w.mu.Mutex), sync.NewCond(&w.mu.Mutex)
 	return w
 }
 
@@ -119,11 +120,19 @@ func newUploader(t *Task, blobs blob.Store, named func(weir.TaskID, []string)) *
 func (w *uploader) room() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := len(w.mu.open)
+	var oldest *upload
+	n := 0
+	for _, u := range w.mu.open {
+		if u.aside {
+			continue
+		}
+		if n++; oldest == nil {
+			oldest = u
+		}
+	}
 	if n < openUploads {
 		return nil
 	}
-	oldest := w.mu.open[0]
 	return fmt.Errorf("%d snapshots of the task are still being stored, the oldest, of checkpoint %d, for %v (%s): storage is too slow or hangs",
 		n, oldest.id, w.task.now().Sub(oldest.cutAt).Round(time.Second), oldest.doing())
 }
@@ -144,7 +153,9 @@ func (w *uploader) held() (n int64) {
 func (w *uploader) put(u *upload) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.task.tracker.reach(u.id, checkpoint.StageUploading, u.cutAt)
+	if !u.aside {
+		w.task.tracker.reach(u.id, checkpoint.StageUploading, u.cutAt)
+	}
 	w.mu.open = append(w.mu.open, u)
 	w.moreC.Signal()
 }
@@ -160,7 +171,7 @@ func (w *uploader) wanted(newest weir.CheckpointID, pending []weir.CheckpointID)
 	w.mu.newest, w.mu.pending = newest, slices.Clone(pending)
 	w.mu.open = slices.DeleteFunc(w.mu.open, func(u *upload) bool {
 		switch {
-		case !w.gone(u.id) || u.givenUp.Swap(true):
+		case u.aside || !w.gone(u.id) || u.givenUp.Swap(true):
 			return false
 		case u.cancel != nil:
 			u.grace = time.AfterFunc(lastObject, u.cancel)
@@ -191,6 +202,7 @@ func (w *uploader) doing(id weir.CheckpointID) string {
 	var before []string
 	for _, u := range w.mu.open {
 		switch {
+		case u.aside:
 		case u.id != id:
 			before = append(before, fmt.Sprintf("%d (%s)", u.id, u.doing()))
 		case u.cancel != nil:
@@ -257,10 +269,8 @@ func (w *uploader) unsealed() *upload {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		for _, u := range w.mu.open {
-			if !u.sealed {
-				return u
-			}
+		if u := w.unsealedNow(); u != nil {
+			return u
 		}
 		if w.mu.ended {
 			return nil
@@ -276,6 +286,8 @@ func (w *uploader) seal(ctx context.Context, u *upload) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = w.task.panicked(p)
+		}
+		if err != nil && !u.aside {
 			w.task.decline(u, err)
 		}
 	}()
@@ -283,12 +295,27 @@ func (w *uploader) seal(ctx context.Context, u *upload) (err error) {
 	if ctx.Err() == nil {
 		began := w.task.now()
 		for i, c := range u.cuts {
-			runs[i] = c.cut.Run()
+			if runs[i], err = c.cut.Write(c.node.setup.State.Shelf()); err != nil {
+				return inOperator(c.node, &reasonError{ReasonSpill, err})
+			}
 		}
 		w.task.stats.sealNS.Add(int64(w.task.now().Sub(began)))
 	}
+	u.release() // before anybody hears of it
+	return w.add(u, runs)
+}
+
+// add adds the runs of an upload to their chains, and sees what its snapshot consists of.
+func (w *uploader) add(u *upload, runs [][]state.Piece) (err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if u.aside {
+		for i, c := range u.cuts {
+			c.node.chain.Add(u.id, runs[i], c.cut.Whole())
+		}
+		w.sealedNow(u)
+		return w.tidyShelves(u)
+	}
 	for i, c := range u.cuts {
 		chain := c.node.chain
 		chain.Add(u.id, runs[i], c.cut.Whole())
@@ -296,12 +323,29 @@ func (w *uploader) seal(ctx context.Context, u *upload) (err error) {
 		c.parts = chain.Snapshot(u.origin.whole)
 		u.timing.NewBytes += chain.Extra()
 	}
-	u.sealed = true
+	w.sealedNow(u)
 	w.tell()
-	if u.givenUp.Load() {
+	return w.tidyShelves(u)
+}
+
+// sealedNow says that the cuts of an upload are runs; w.mu is held.
+func (w *uploader) sealedNow(u *upload) {
+	u.sealed = true
+	if u.aside || u.givenUp.Load() {
 		w.mu.open = slices.DeleteFunc(w.mu.open, func(other *upload) bool { return other == u })
 	}
-	return nil
+	w.sealC.Broadcast()
+	if w.task.stats.tight.Load() {
+		w.task.mail.wake()
+	}
+}
+
+// tidyShelves does it for the nodes of an upload; w.mu is held.
+func (w *uploader) tidyShelves(u *upload) (err error) {
+	for _, c := range u.cuts {
+		err = errors.Join(err, w.tidyShelf(c.node))
+	}
+	return err
 }
 
 // tell says which objects the task's chains name; w.mu is held.
@@ -376,7 +420,7 @@ func (w *uploader) take(ctx context.Context) (*upload, context.Context) {
 }
 
 // done lets go of an upload.
-func (w *uploader) done(u *upload) {
+func (w *uploader) done(u *upload) error {
 	w.task.tracker.reach(u.id, checkpoint.StageDone, w.task.now())
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -385,12 +429,13 @@ func (w *uploader) done(u *upload) {
 		u.grace.Stop()
 	}
 	w.mu.open = slices.DeleteFunc(w.mu.open, func(other *upload) bool { return other == u })
+	return w.tidyShelves(u)
 }
 
 // store stores one upload, by calls that have a context of their own, and acknowledges
 // or declines it. An error is a broken invariant.
 func (w *uploader) store(ctx, call context.Context, u *upload) (err error) {
-	defer w.done(u)
+	defer func() { err = errors.Join(err, w.done(u)) }()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -462,9 +507,9 @@ func names(handles []checkpoint.Handle, key string) bool {
 func (w *uploader) pieces(ctx context.Context, u *upload, o *objects, c *operatorCut) (handles []checkpoint.Handle, err error) {
 	put := func(p state.Piece) error {
 		name := ""
-		if len(p.Data) > state.InlineLimit {
+		if p.Size() > state.InlineLimit || len(p.Data) == 0 {
 			name = checkpoint.StateKey(w.task.job, w.task.attempt, c.node.setup.Operator.ID, c.node.setup.Subtask, u.id, len(handles))
-			if err := o.Put(ctx, name, bytes.NewReader(p.Data)); err != nil {
+			if err := w.putPiece(ctx, o, name, c.node, p); err != nil {
 				return fmt.Errorf("store %s: %w", name, err)
 			}
 		}
@@ -479,20 +524,25 @@ func (w *uploader) pieces(ctx context.Context, u *upload, o *objects, c *operato
 	if len(c.parts.Parts) == 0 {
 		return handles, nil
 	}
-	var merged []state.Piece
-	m := state.Merge{MaxParallelism: c.node.setup.MaxParallelism, Handles: c.parts.Parts, Whole: c.parts.Whole && !c.parts.Runs}
-	err = m.Run(ctx, w.blobs, func(p state.Piece) error {
-		if c.parts.Runs {
-			merged = append(merged, p)
+	if c.parts.Runs {
+		merged, err := w.mergeRuns(ctx, c.node, c.parts, put)
+		if err == nil {
+			err = w.merged(c.node, c.parts, merged)
 		}
-		return put(p)
-	})
-	if err == nil && c.parts.Runs {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		c.node.chain.Merged(c.parts, merged)
+		return handles, err
 	}
-	return handles, err
+	m := state.Merge{MaxParallelism: c.node.setup.MaxParallelism, Handles: c.parts.Parts, Whole: c.parts.Whole}
+	return handles, m.Run(ctx, c.node.setup.State.Shelf().Over(w.blobs), put)
+}
+
+// putPiece stores a piece, wherever it lies.
+func (w *uploader) putPiece(ctx context.Context, o *objects, name string, n *node, p state.Piece) error {
+	data, err := n.setup.State.Shelf().Open(p)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = data.Close() }() // it was read only
+	return o.Put(ctx, name, data)
 }
 
 // keyed adds an operator's handles, beside its list state if it has some.

@@ -259,7 +259,7 @@ func (t *truth) countsIn(m *checkpoint.Manifest) (sum [keys]int) {
 			if len(op.Keyed) == 0 {
 				continue
 			}
-			c, _, err := restored(context.Background(), t.w.blobs, state.Options{MaxParallelism: maxGroups}, op.Keyed)
+			c, _, err := restored(context.Background(), t.w.blobs, state.Options{MaxParallelism: maxGroups}, op.Keyed, false)
 			if err == nil {
 				err = c.sum(&sum)
 			}

@@ -88,9 +88,14 @@ func (c *counts) sum(into *[keys]int) error {
 }
 
 // restored reads the counts that handles make.
-func restored(ctx context.Context, b blob.Store, o state.Options, handles []checkpoint.Handle) (c *counts, base []checkpoint.Handle, err error) {
+func restored(ctx context.Context, b blob.Store, o state.Options, handles []checkpoint.Handle, anew bool) (c *counts, base []checkpoint.Handle, err error) {
 	s := state.New(o)
-	if base, err = s.Restore(ctx, b, handles); err != nil {
+	if anew {
+		err = s.RestoreAnew(ctx, b, handles)
+	} else {
+		base, err = s.Restore(ctx, b, handles)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	return newCounts(s), base, nil

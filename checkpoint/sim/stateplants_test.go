@@ -15,8 +15,8 @@ func statePlants() []plant {
 		},
 		{ // S4: what changed up to a barrier belongs to later snapshots, too
 			name: "the newest run alone", file: "exec/state/chain.go",
-			old: "\tif len(pieces) > 0 {\n\t\tc.runs = append(c.runs, chainRun{id, pieces, whole})\n\t}\n",
-			new: "\tif len(pieces) > 0 {\n\t\tc.runs = append(c.runs[:0:0], chainRun{id, pieces, whole})\n\t}\n",
+			old: "\t\tc.runs = append(c.runs, chainRun{",
+			new: "\t\tc.runs = append(c.runs[:0:0], chainRun{",
 		},
 		{ // S4: runs that the base holds are done with, newer ones are not
 			name: "runs go with any base", file: "exec/state/chain.go",
@@ -80,15 +80,15 @@ func statePlants() []plant {
 		},
 		{ // S5: another job's objects are its own to delete
 			name: "a fork names what is another's", file: "checkpoint/sim/task.go",
-			old: "\t\t\tc.store.Touch()\n\t\t\tbase = nil\n", new: "",
+			old: "anew := slices.ContainsFunc(keyed[i], a.foreign)", new: "anew := false && slices.ContainsFunc(keyed[i], a.foreign)",
 		},
 		{ // S1: what a cut shows is copied before it is changed
 			name: "nothing is copied aside", file: "exec/state/table.go",
-			old: "\tif t.store.isRead(c.generation) {\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if", new: "\tif false {\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if",
+			old: "\tif t.store.isRead(c.generation) {\n\t\tt.store.aside += int64(c.size())\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if", new: "\tif false {\n\t\tt.store.aside += int64(c.size())\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if",
 		},
 		{ // S1: and is shown all the same
 			name: "what was copied aside is left out", file: "exec/state/table.go",
-			old: "\tif t.store.isRead(c.generation) {\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if", new: "\tif t.store.isRead(c.generation) {\n\t\told := c\n\t\tc = c.clone()\n\t\told.dirty = slotSet{}\n\t\tt.chunks[i] = c\n\t} else if",
+			old: "\tif t.store.isRead(c.generation) {\n\t\tt.store.aside += int64(c.size())\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if", new: "\tif t.store.isRead(c.generation) {\n\t\told := c\n\t\tc = c.clone()\n\t\told.dirty = slotSet{}\n\t\tt.chunks[i] = c\n\t} else if",
 		},
 		{ // S9: what a cut has still to show stays in memory
 			name: "spilled before it is shown", file: "exec/state/spill.go",

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"time"
@@ -112,6 +113,10 @@ func (a *attempt) makeTasks(p *checkpoint.RestorePlan, states []restoredCounts) 
 		a.sources = append(a.sources, &source{task: place(0), partial: map[int]int{}})
 		k := &counter{task: place(1), aligner: checkpoint.NewAligner(a.parallelism, a.w.options.Mode), counts: states[i].counts, origins: map[weir.CheckpointID]origin{}}
 		k.uploads = uploads{k: k, chain: state.NewChain(0, states[i].base, a.w.limits)}
+		for _, run := range states[i].runs {
+			a.w.saw("state: spilled while it is copied")
+			k.uploads.chain.Add(1, run, false)
+		}
 		a.counters = append(a.counters, k)
 	}
 	for _, s := range a.sources {
@@ -250,11 +255,15 @@ func (k *counter) relax() {
 	if w.disk == nil {
 		return
 	}
-	if w.taste.IntN(20) == 0 {
+	err := k.counts.store.Relax()
+	if dirty := errors.Is(err, state.ErrDirty); dirty && w.taste.IntN(4) == 0 || w.taste.IntN(20) == 0 {
 		w.saw("state: a cut between two barriers")
 		k.uploads.add(&upload{id: k.barrier + 1, cut: k.counts.store.Cut()})
+	} else if dirty {
+		w.saw("state: what cannot be spilled yet")
+		return
 	}
-	if err := k.counts.store.Relax(); err != nil {
+	if err = k.counts.store.Relax(); err != nil && !errors.Is(err, state.ErrDirty) {
 		w.fail("%v spills: %v", k.id, err)
 	}
 }
@@ -337,6 +346,7 @@ func (k *counter) commit(id weir.CheckpointID) {
 type restoredCounts struct {
 	counts *counts
 	base   []checkpoint.Handle
+	runs   [][]state.Piece
 }
 
 // loadCounts reads what each counter starts with.
@@ -356,18 +366,41 @@ func (a *attempt) loadCounts(t *thread, p *checkpoint.RestorePlan) ([]restoredCo
 	}
 	for i := range list {
 		o := state.Options{MaxParallelism: maxGroups, KeyGroups: weir.KeyGroupsOf(i, a.parallelism, maxGroups), Disk: a.w.disk, Budget: a.w.budget}
-		c, base, err := restored(context.Background(), fetched, o, keyed[i])
+		anew := slices.ContainsFunc(keyed[i], a.foreign)
+		if anew {
+			a.w.saw("state: of another job is copied")
+		}
+		c, base, err := restored(context.Background(), fetched, o, keyed[i], anew)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(base, a.foreign) {
-			a.w.saw("state: of another job is copied")
-			c.store.Touch()
-			base = nil
+		runs, err := unshelved(c.store)
+		if err != nil {
+			return nil, err
 		}
-		list[i] = restoredCounts{c, base}
+		list[i] = restoredCounts{c, base, runs}
 	}
 	return list, nil
+}
+
+// unshelved are the runs that restoring a store gave, in memory.
+func unshelved(s *state.Store) (runs [][]state.Piece, err error) {
+	for _, run := range s.Runs() {
+		var pieces []state.Piece
+		for _, p := range run {
+			r, err := s.Shelf().Open(p)
+			if err != nil {
+				return nil, err
+			}
+			data, err := io.ReadAll(r)
+			if err := errors.Join(err, r.Close()); err != nil {
+				return nil, err
+			}
+			pieces = append(pieces, state.Piece{Data: data, Checksum: p.Checksum, KeyGroups: p.KeyGroups})
+		}
+		runs = append(runs, pieces)
+	}
+	return runs, nil
 }
 
 // fetch copies an object, unless it is there.

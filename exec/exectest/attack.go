@@ -43,12 +43,13 @@ func Attack(t *testing.T, c Case) {
 	t.Helper()
 	want := c.Want
 	if want == "" {
-		want = c.run(t, 1, c.Rows.Rows(), 0)
+		want = c.run(t, 1, c.Rows.Rows(), 0, false)
 	}
+	spilled := false
 	check := func(name string, parallelism, size, every int) {
 		t.Helper()
-		if diff := cmp.Diff(want, c.run(t, parallelism, size, every)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+		if diff := cmp.Diff(want, c.run(t, parallelism, size, every, spilled)); diff != "" {
+			t.Errorf("%s, spilled %v (-want +got):\n%s", name, spilled, diff)
 		}
 	}
 	check("all at once", 1, c.Rows.Rows(), 0)
@@ -59,15 +60,25 @@ func Attack(t *testing.T, c Case) {
 		check("two subtasks", 2, 1, 0)
 		check("one, two, three subtasks in turn", 3, 1, 2)
 	}
+	spilled = true
+	check("one by one", 1, 1, 0)
+	check("snapshot and restore after every third row", 1, 1, 3)
+	if c.Keys != nil {
+		check("one, two, three subtasks in turn", 3, 2, 2)
+	}
 	c.refuse(t)
 }
 
 // run feeds the rows in batches of size; after every so many batches (0: never) all
 // instances are snapshotted and replaced by fresh ones, restored; with parallelism 3
-// at one, two, three, one … subtasks.
-func (c *Case) run(t *testing.T, parallelism, size, every int) string {
+// at one, two, three, one … subtasks. spilled: all state goes to disk after every batch.
+func (c *Case) run(t *testing.T, parallelism, size, every int, spilled bool) string {
 	t.Helper()
 	r := &attack{c: c, t: t, blobs: blob.NewMemory(), answer: newChanges(c)}
+	if spilled {
+		disk := MemoryDisk(t)
+		defer r.spill(disk)()
+	}
 	n := parallelism
 	if every > 0 && parallelism == 3 {
 		n = 1
@@ -128,8 +139,11 @@ type attack struct {
 	blobs    blob.Store
 	subtasks []*instance
 	answer   *changes
+	disk     *state.Disk // nil: nothing is spilled
+	budget   *state.Budget
 	saved    [][]checkpoint.OperatorSnapshot
 	round    int
+	cuts     int // between snapshots
 	ended    bool
 }
 
@@ -163,7 +177,7 @@ func (r *attack) openAll(n int) error {
 			groups := weir.KeyGroupsOf(sub, n, attackGroups)
 			setup := exec.Setup{
 				Operator: o, Input: input, Subtask: sub, Parallelism: n, MaxParallelism: attackGroups,
-				State: state.New(state.Options{MaxParallelism: attackGroups, KeyGroups: groups}), Logger: slog.New(slog.DiscardHandler),
+				State: state.New(state.Options{MaxParallelism: attackGroups, KeyGroups: groups, Disk: r.disk, Budget: r.budget}), Logger: slog.New(slog.DiscardHandler),
 			}
 			var handles []checkpoint.Handle
 			for _, saved := range r.saved {
@@ -199,8 +213,9 @@ func (r *attack) restore(n int) {
 			snap = append(snap, checkpoint.OperatorSnapshot{Operator: setup.Operator.ID, Keyed: handles})
 		}
 		r.saved = append(r.saved, snap)
-		for _, op := range s.ops {
+		for i, op := range s.ops {
 			r.must(op.Close())
+			r.must(s.setups[i].State.Close())
 		}
 	}
 	r.open(n)
@@ -252,7 +267,36 @@ func (r *attack) feed(from, to int) {
 			part := batch.New(batch.KindsOf(b), len(rows))
 			part.AppendRows(b, rows)
 			r.must(r.subtasks[p].head().Emit(part))
+			r.relax(p)
 		}
+	}
+}
+
+// spill lets all state go to disk; the function that it returns closes that.
+func (r *attack) spill(disk *state.Disk) func() {
+	r.disk, r.budget = disk, state.NewBudget(1)
+	return func() {
+		for _, s := range r.subtasks {
+			for _, setup := range s.setups {
+				r.must(setup.State.Close())
+			}
+		}
+		r.must(disk.Close())
+	}
+}
+
+// relax spills what a subtask has, which is cut where that has to be.
+func (r *attack) relax(sub int) {
+	r.t.Helper()
+	s := r.subtasks[sub]
+	for i, setup := range s.setups {
+		err := setup.State.Relax()
+		if errors.Is(err, state.ErrDirty) {
+			r.cuts++
+			s.bases[i] = r.store(s.bases[i], setup.State.Cut().Run(), fmt.Sprintf("aside/%d/", r.cuts))
+			err = setup.State.Relax()
+		}
+		r.must(err)
 	}
 }
 
@@ -354,7 +398,7 @@ func (r *attack) answerLines() (string, error) {
 // Answer is the answer of the straight run: all rows at once, one subtask.
 func Answer(t *testing.T, c Case) string {
 	t.Helper()
-	return c.run(t, 1, max(c.Rows.Rows(), 1), 0)
+	return c.run(t, 1, max(c.Rows.Rows(), 1), 0, false)
 }
 
 // Failure runs the rows in batches of size and returns the first error.

@@ -36,6 +36,7 @@ type Config struct {
 	// Capacity of a channel in frames (default 4).
 	Capacity int
 	Attempt  int64
+	Options  exec.Options
 }
 
 // A Snapshot is a completed checkpoint of a job.
@@ -96,7 +97,7 @@ func Open(tb testing.TB, c Config) (*Job, error) {
 	b := exec.BuildConfig{
 		Job: testJob, Attempt: weir.AttemptID{Number: max(c.Attempt, 1), Tag: "00000001"},
 		Worker: "w1", Graph: c.Graph, Parallelism: c.Parallelism, Mode: c.Mode, Network: NewNetwork(c.Capacity, c.Encode),
-		Blobs: c.Blobs, Reporter: (*reporter)(j), Openers: c.Openers, Files: c.Files, Logger: slog.New(slog.DiscardHandler),
+		Blobs: c.Blobs, Reporter: (*reporter)(j), Openers: c.Openers, Files: c.Files, Logger: slog.New(slog.DiscardHandler), Options: c.Options,
 	}
 	for chain, ch := range c.Graph.Chains {
 		for s := range ch.Subtasks(c.Parallelism) {

@@ -8,6 +8,7 @@ import "sync/atomic"
 type Budget struct {
 	limit atomic.Int64 // bytes; 0: none
 	used  atomic.Int64
+	runs  atomic.Int64 // what of used are runs that storage does not have yet
 }
 
 // NewBudget returns a budget of so many bytes; 0: without a limit.
@@ -20,12 +21,35 @@ func NewBudget(limit int64) *Budget {
 // Limit returns the limit in bytes; 0: there is none.
 func (b *Budget) Limit() int64 { return b.limit.Load() }
 
-// Used returns what all stores take, in bytes.
-func (b *Budget) Used() int64 { return b.used.Load() }
+// Used returns what all stores take, in bytes, with their runs that storage does not have yet.
+func (b *Budget) Used() int64 { return b.used.Load() + b.runs.Load() }
+
+// runsPart is the part of the budget, one over it, that runs may take which storage does
+// not have yet.
+const runsPart = 8
+
+// holds takes n bytes of runs into memory, if they have so much left of their part.
+func (b *Budget) holds(n int64) bool {
+	limit := b.limit.Load()
+	if limit > 0 && b.runs.Load()+n > limit/runsPart {
+		return false
+	}
+	b.runs.Add(n)
+	return true
+}
+
+// near reports whether all stores together are about to have all of it.
+func (b *Budget) near() bool {
+	limit := b.limit.Load()
+	return limit > 0 && b.Used() > limit-limit/16
+}
 
 // share is what a store of a size may keep.
 func (b *Budget) share(size int64) int64 {
 	limit, used := b.limit.Load(), b.used.Load()
+	if limit > 0 {
+		limit = max(limit-b.runs.Load(), limit/2)
+	}
 	if limit == 0 || used <= limit {
 		return size + max(limit-used, 0)
 	}

@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"weir"
 	"weir/checkpoint"
@@ -28,12 +29,21 @@ type Chain struct {
 	wait   int                 // runs to come until a compaction is tried again
 	pause  int                 // that it was to wait the last time; 0: the last one did not fail
 	limits Limits
+	added  int // runs so far
 }
 
 type chainRun struct {
-	id     weir.CheckpointID // at whose barrier it ended
-	pieces []Piece
-	whole  bool // nothing below it counts
+	id          weir.CheckpointID // the first barrier at or behind its end
+	first, last int               // which of the runs that were added it consists of
+	pieces      []Piece
+	whole       bool // nothing below it counts
+}
+
+func (r chainRun) size() (n int64) {
+	for _, p := range r.pieces {
+		n += int64(p.Size())
+	}
+	return n
 }
 
 type chainStored struct {
@@ -54,15 +64,17 @@ func NewChain(id weir.CheckpointID, base []checkpoint.Handle, limits Limits) *Ch
 	return &Chain{id: id, base: base, limits: limits.withDefaults()}
 }
 
-// Add adds the run of the generation that ended at a barrier; barriers ascend. whole: it has
-// every entry of the store (Cut.Whole), so that nothing below it is named any more.
+// Add adds the run of a generation. It ended at a barrier, or before it and behind all
+// that are older; barriers ascend. whole: it has every entry of the store (Cut.Whole), so
+// that nothing below it is named any more.
 func (c *Chain) Add(id weir.CheckpointID, pieces []Piece, whole bool) {
 	c.wait, c.last = max(c.wait-1, 0), id
 	if whole {
 		c.runs = nil
 	}
 	if len(pieces) > 0 {
-		c.runs = append(c.runs, chainRun{id, pieces, whole})
+		c.added++
+		c.runs = append(c.runs, chainRun{id, c.added, c.added, pieces, whole})
 	}
 }
 
@@ -105,7 +117,8 @@ type Snapshot struct {
 	// to be kept (Merged), with its deletions: another base may come to lie below it.
 	Runs bool
 
-	first, last weir.CheckpointID // of the runs
+	id          weir.CheckpointID // of the last run
+	first, last int               // of the runs
 }
 
 // mostInline is up to which size of an inline tail and new runs they are merged.
@@ -119,16 +132,14 @@ func (c *Chain) Snapshot(whole bool) Snapshot {
 		if c.runs[0].whole {
 			s.Kept = nil
 		}
-		s.first, s.last = c.runs[0].id, c.runs[n-1].id
+		s.id, s.first, s.last = c.runs[n-1].id, c.runs[0].first, c.runs[n-1].last
 	}
-	size := 0
+	var size int64
 	for _, r := range c.runs {
-		for _, p := range r.pieces {
-			size += len(p.Data)
-		}
+		size += r.size()
 	}
 	last := len(s.Kept) - 1
-	tail := size > 0 && last >= 0 && s.Kept[last].Object == "" && int64(size)+s.Kept[last].Size <= mostInline
+	tail := size > 0 && last >= 0 && s.Kept[last].Object == "" && size+s.Kept[last].Size <= mostInline
 	switch {
 	case whole:
 		s.Parts, s.Kept = s.Kept, nil
@@ -141,21 +152,80 @@ func (c *Chain) Snapshot(whole bool) Snapshot {
 		s.Runs = true
 	}
 	s.Whole = len(s.Kept) == 0
-	for _, r := range c.runs {
-		for _, p := range r.pieces {
-			s.Parts = append(s.Parts, p.Handle("", true))
-		}
-	}
+	s.Parts = appendParts(s.Parts, c.runs)
 	return s
 }
 
-// Merged records what merging the runs of a snapshot gave, so that the next one need not
-// do it again.
-func (c *Chain) Merged(s Snapshot, pieces []Piece) {
-	n := slices.IndexFunc(c.runs, func(r chainRun) bool { return r.id == s.last }) + 1
-	if n > 0 && c.runs[0].id == s.first {
-		c.runs = slices.Insert(c.runs[n:], 0, chainRun{s.last, pieces, c.runs[0].whole})
+func appendParts(to []checkpoint.Handle, runs []chainRun) []checkpoint.Handle {
+	for _, r := range runs {
+		for _, p := range r.pieces {
+			to = append(to, p.Handle("", true))
+		}
 	}
+	return to
+}
+
+// Merged records what merging the runs of a snapshot gave, so that the next one need not
+// do it again; false: the runs have gone, or are parts of others already.
+func (c *Chain) Merged(s Snapshot, pieces []Piece) bool {
+	from := slices.IndexFunc(c.runs, func(r chainRun) bool { return r.first == s.first })
+	to := slices.IndexFunc(c.runs, func(r chainRun) bool { return r.last == s.last })
+	if from < 0 || to < from {
+		return false
+	}
+	c.runs = slices.Replace(c.runs, from, to+1, chainRun{s.id, s.first, s.last, pieces, c.runs[from].whole})
+	return true
+}
+
+// Fold says which runs are to be merged, as Snapshot does with Runs, since no checkpoint has
+// come or completed for long: the newest of about the same size. So a byte is written again
+// as often as the number of runs has digits. ok is false where there are few.
+func (c *Chain) Fold() (s Snapshot, ok bool) {
+	if len(c.runs) < c.limits.Runs {
+		return s, false
+	}
+	from, sum := len(c.runs), int64(0)
+	for from > 0 {
+		size := c.runs[from-1].size()
+		if size > sum && len(c.runs)-from >= c.limits.Runs/2 {
+			break
+		}
+		from--
+		sum += size
+	}
+	list := c.runs[from:]
+	last := list[len(list)-1]
+	return Snapshot{Runs: true, Parts: appendParts(nil, list), id: last.id, first: list[0].first, last: last.last}, true
+}
+
+// Files appends the files of a shelf in which runs lie.
+func (c *Chain) Files(to []string) []string {
+	for _, r := range c.runs {
+		for _, p := range r.pieces {
+			to = p.appendFile(to)
+		}
+	}
+	return to
+}
+
+func (p Piece) appendFile(to []string) []string {
+	if p.file != "" {
+		to = append(to, shelved+p.file)
+	}
+	return to
+}
+
+// Files appends the files of a shelf that storing the snapshot reads.
+func (s *Snapshot) Files(to []string) []string {
+	for _, p := range s.Pieces {
+		to = p.appendFile(to)
+	}
+	for _, h := range s.Parts {
+		if strings.HasPrefix(h.Object, shelved) {
+			to = append(to, h.Object)
+		}
+	}
+	return to
 }
 
 // Limits say when a chain is merged; the zero value works.
@@ -163,6 +233,7 @@ type Limits struct {
 	Deltas int   // from which on some are merged; 0: 50
 	Merged int   // deltas that are merged at once, at least; 0: 16
 	Bytes  int64 // of deltas, up to which a new whole run is not worth it; 0: 32 KiB
+	Runs   int   // that no completed checkpoint has, from which on some are merged; 0: 12
 }
 
 func (l Limits) withDefaults() Limits {
@@ -174,6 +245,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Bytes == 0 {
 		l.Bytes = 32 << 10
+	}
+	if l.Runs == 0 {
+		l.Runs = 12
 	}
 	return l
 }

@@ -9,23 +9,6 @@ type figures struct{ bytes, cold atomic.Int64 }
 // only, as of its last Relax. It may be called from any goroutine.
 func (s *Store) Figures() (bytes, cold int64) { return s.figures.bytes.Load(), s.figures.cold.Load() }
 
-// Size returns the bytes of what is spilled, in the folder, and of its cache, in memory.
-func (d *Disk) Size() (spilled, cached int64) {
-	d.opens.Lock()
-	defer d.opens.Unlock()
-	db := d.db.Load()
-	if db == nil || d.opens.closed {
-		return 0, 0
-	}
-	select {
-	case <-d.brokenC:
-		return 0, 0
-	default:
-	}
-	m := db.Metrics()
-	return int64(m.DiskSpaceUsage()), m.BlockCache.Size
-}
-
 // SetLimit changes the limit, in bytes; 0: there is none.
 func (b *Budget) SetLimit(limit int64) { b.limit.Store(limit) }
 

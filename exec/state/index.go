@@ -105,9 +105,12 @@ func (g *segment) place(e uint64) {
 }
 
 // grow doubles the segment.
-func (g *segment) grow() {
+func (g *segment) grow() { g.resize(2 * len(g.entries)) }
+
+// resize gives the segment so many places, enough for its entries.
+func (g *segment) resize(places int) {
 	old := g.entries
-	g.entries = make([]uint64, 2*len(old))
+	g.entries = make([]uint64, places)
 	for _, e := range old {
 		if e != 0 {
 			g.place(e)

@@ -86,7 +86,7 @@ func (l *loader) expected(f *fetch, b *block) int {
 	if f.handle.Trimmed {
 		size *= float64(f.bytes) / float64(max(f.handle.Size, 1))
 	}
-	return int(min(perByte*size*0.95, 1<<30))
+	return int(min(perByte*size*0.95, 1<<30, float64(l.store.fits())/entrySize))
 }
 
 // taken are the entries whose key groups are wanted, since hashes ascend.
@@ -109,11 +109,8 @@ func (l *loader) numbers(t *Table, r *columns, from, to int) {
 		var slot int
 		isNull := r.null == i+1
 		if r.isGone(i) {
-			ok := t.null > 0
-			if slot = t.null - 1; !isNull {
-				slot, ok = t.findInt(r.hashes[i], int64(r.ints[i]))
-			}
-			if ok {
+			l.key = appendIntKey(l.key[:0], int64(r.ints[i]), isNull)
+			if slot, ok := t.Find(r.hashes[i], l.key); ok {
 				t.Delete(slot)
 			}
 			continue

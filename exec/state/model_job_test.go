@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"errors"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -382,8 +383,8 @@ func (j *job) again(fresh bool) {
 func (j *job) close() {
 	for _, p := range j.parts {
 		err := p.store.Close()
-		if err == nil && p.store.space != nil {
-			err = j.disk.each(p.store.space, after(p.store.space), func(key, _ []byte) bool {
+		if err == nil && p.store.db != nil && p.store.db.broken() == nil {
+			err = p.store.db.each(p.store.space, after(p.store.space), func(key, _ []byte) bool {
 				j.Fatalf("%x is on disk after the end of its store", key)
 				return false
 			})
@@ -402,7 +403,14 @@ func (j *job) restore(id weir.CheckpointID, handles []checkpoint.Handle, anew bo
 	j.parts = nil
 	for subtask := range n {
 		p := &part{job: j, store: New(Options{MaxParallelism: testGroups, KeyGroups: weir.KeyGroupsOf(subtask, n, testGroups), Disk: j.disk.Disk, Budget: j.budget})}
-		base, err := p.store.Restore(j.Context(), j.blobs, handles)
+		var base []checkpoint.Handle
+		var err error
+		if anew {
+			err = p.store.RestoreAnew(j.Context(), j.blobs, handles)
+			j.count("written anew")
+		} else {
+			base, err = p.store.Restore(j.Context(), j.blobs, handles)
+		}
 		j.may(err)
 		limits := Limits{}
 		if j.small {
@@ -412,9 +420,18 @@ func (j *job) restore(id weir.CheckpointID, handles []checkpoint.Handle, anew bo
 		if anew || id == 0 && len(handles) > 0 {
 			p.chain = NewChain(0, nil, limits)
 		}
-		if anew {
-			p.store.Touch()
-			j.count("written anew")
+		for _, run := range p.store.Runs() {
+			for i, x := range run { // the shelf has tests of its own
+				data, err := p.store.Shelf().Open(x)
+				j.may(err)
+				if x.Data, err = io.ReadAll(data); err != nil {
+					j.may(err)
+				}
+				j.may(data.Close())
+				run[i] = Piece{Data: x.Data, Checksum: x.Checksum, KeyGroups: x.KeyGroups}
+			}
+			p.chain.Add(j.last+1, run, false)
+			j.count("spilled while it was written anew")
 		}
 		for k := range modelTables() { // as an operator does
 			modelTables()[k].in(p.store)

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 
 	"weir"
 	"weir/checkpoint"
@@ -13,33 +14,86 @@ import (
 // is laid over those before it, trimmed to its key groups and the store's (S5). Tables come
 // to be as they were written; the operator's Table finds them. It returns the handles that
 // the next run may be laid over; none, if pieces were of an older version: then all
-// entries count as changed. After an error the store is useless.
+// entries count as changed, as after RestoreAnew. What does not fit in the store's share of
+// the budget is spilled on the way. After an error the store is useless.
 func (s *Store) Restore(ctx context.Context, blobs blob.Store, handles []checkpoint.Handle) (base []checkpoint.Handle, err error) {
+	generation := s.generation
+	s.generation = 0
+	if base, err = s.restore(ctx, blobs, handles, generation); err != nil {
+		return nil, err
+	}
+	if s.old {
+		if s.generation == 0 { // there is no entry
+			s.generation = generation
+		}
+		return nil, nil
+	}
+	s.generation = generation
+	for _, t := range s.tables {
+		t.clean()
+	}
+	return base, nil
+}
+
+// RestoreAnew is Restore such that every entry counts as changed: the next snapshot shows the
+// whole store, and is laid over nothing. What had to be spilled on the way is in Runs.
+func (s *Store) RestoreAnew(ctx context.Context, blobs blob.Store, handles []checkpoint.Handle) error {
+	_, err := s.restore(ctx, blobs, handles, s.generation)
+	return err
+}
+
+// Runs are what had to be cut of a store while it was restored, to be spilled: runs that lie
+// below that of the next cut, oldest first.
+func (s *Store) Runs() [][]Piece { return s.runs }
+
+func (s *Store) restore(ctx context.Context, blobs blob.Store, handles []checkpoint.Handle, generation uint64) (base []checkpoint.Handle, err error) {
 	if s.Len() > 0 {
 		panic("state: restore into a store with entries")
 	}
-	generation := s.generation
-	s.generation = 0
 	for _, h := range handles {
 		if h, ok := h.Trim(s.keyGroups); ok {
 			base = append(base, h)
 		}
 	}
 	l := newLoader(s, base)
-	if err := fetchAll(ctx, blobs, base, s.maxParallelism, l.block, func(f *fetch) {
-		s.old = s.old || f.version < formatVersion
-	}); err != nil {
-		return nil, err
+	return base, fetchAll(ctx, blobs, base, s.maxParallelism, func(f *fetch, b *block) error {
+		if b.old && !s.old {
+			s.old = true
+			if err := s.begin(generation); err != nil {
+				return err
+			}
+		}
+		if err := l.block(f, b); err != nil {
+			return err
+		}
+		return s.relaxLoad()
+	}, func(f *fetch) { s.old = s.old || f.version < formatVersion })
+}
+
+// begin has what is restored count as changed from here on, and what was so far.
+func (s *Store) begin(generation uint64) error {
+	for _, t := range s.tables {
+		if t.cold != nil {
+			return damaged("pieces of several versions, and not enough memory to load them")
+		}
 	}
 	s.generation = generation
-	for _, t := range s.tables {
-		t.clean()
+	s.touch()
+	return nil
+}
+
+// relaxLoad is Relax between two blocks of a restore.
+func (s *Store) relaxLoad() error {
+	err := s.Relax()
+	if !errors.Is(err, ErrDirty) || s.generation == 0 {
+		return err
 	}
-	if s.old {
-		s.Touch()
-		base = nil
+	run, err := s.Cut().Write(s.shelf)
+	if err != nil {
+		return err
 	}
-	return base, nil
+	s.runs = append(s.runs, run)
+	return s.Relax()
 }
 
 // clean makes all that was restored unchanged.
@@ -50,9 +104,8 @@ func (t *Table) clean() {
 	t.dirty, t.gone = nil, goneKeys{}
 }
 
-// Touch makes every entry count as changed: the next cut shows the whole store, and is
-// laid over nothing.
-func (s *Store) Touch() {
+// touch makes every entry count as changed. None is on disk.
+func (s *Store) touch() {
 	for _, t := range s.tables {
 		t.dirty, t.gone = t.dirty[:0:0], goneKeys{}
 		for i, c := range t.chunks {

@@ -44,13 +44,23 @@ type Piece struct {
 	Data      []byte
 	Checksum  uint64             // xxh3 of Data
 	KeyGroups weir.KeyGroupRange // of its entries
+
+	file string // where a shelf has put Data; empty: it is here
+	size int    // of the file
 }
+
+// Size is how many bytes the piece has.
+func (p Piece) Size() int { return len(p.Data) + p.size }
 
 // Handle describes the piece once it is stored as an object; without a name it lies in
 // the handle.
 func (p Piece) Handle(object string, delta bool) checkpoint.Handle {
-	h := checkpoint.Handle{Object: object, Size: int64(len(p.Data)), Checksum: p.Checksum, KeyGroups: p.KeyGroups, Delta: delta}
-	if object == "" {
+	h := checkpoint.Handle{Object: object, Size: int64(p.Size()), Checksum: p.Checksum, KeyGroups: p.KeyGroups, Delta: delta}
+	switch {
+	case object != "":
+	case p.file != "":
+		h.Object = shelved + p.file
+	default:
 		h.Inline = p.Data
 	}
 	return h
@@ -168,11 +178,26 @@ func blockSum(kind byte, payload []byte) uint64 { return xxh3.HashSeed(payload, 
 func (c *Cut) Run() []Piece { return c.run(pieceSize) }
 
 func (c *Cut) run(size int) (pieces []Piece) {
-	w := newRunWriter(c.maxParallelism, size, func(p Piece) error {
+	_ = c.write(size, func(p Piece) error { // it never fails
 		pieces = append(pieces, p)
 		return nil
 	})
-	entries := 0
+	return pieces
+}
+
+// Write writes what the cut shows as a run, on a shelf, and releases the cut.
+func (c *Cut) Write(to *Shelf) (pieces []Piece, err error) {
+	err = c.write(pieceSize, func(p Piece) error {
+		p, err := to.Put(p)
+		pieces = append(pieces, p)
+		return err
+	})
+	return pieces, err
+}
+
+func (c *Cut) write(size int, emit func(Piece) error) error {
+	defer c.Release()
+	w := newRunWriter(c.maxParallelism, size, emit)
 	slices.SortFunc(c.tables, func(a, b cutTable) int { return compareNames(a.name, b.name) })
 	lists, entries := make([][]place, len(c.tables)), 0
 	for i := range c.tables {
@@ -188,10 +213,10 @@ func (c *Cut) run(size int) (pieces []Piece) {
 		to := w.begin(t.name, t.layout)
 		for len(left) > 0 {
 			left = t.fill(to, left)
-			_ = w.flush() // emit does not fail
+			if err := w.flush(); err != nil {
+				return err
+			}
 		}
 	}
-	_ = w.end()
-	c.Release()
-	return pieces
+	return w.end()
 }

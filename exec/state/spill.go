@@ -10,7 +10,7 @@ import (
 
 // cold is what a table has on disk.
 type cold struct {
-	disk   *Disk
+	disk   *database
 	prefix []byte            // of its keys
 	n      int               // entries that are on disk only
 	graves map[string]uint64 // keys that were deleted of which disk has a version, and their hashes
@@ -109,7 +109,7 @@ func (t *Table) spillable(c *chunk) (set slotSet) {
 // spill puts about n entries on disk, those that were written to longest ago, and returns
 // how many.
 func (t *Table) spill(n int) (int, error) {
-	if t.pinned || len(t.chunks) == 0 {
+	if len(t.chunks) == 0 {
 		return 0, nil
 	}
 	var slots []int
@@ -141,46 +141,104 @@ func (t *Table) spill(n int) (int, error) {
 }
 
 // shrink spills the entries of the last chunks, as far as they may be, and drops the
-// chunks, n at most; it returns how many it dropped.
+// chunks, n at most; it returns how many entries it spilled.
 func (t *Table) shrink(n int) (int, error) {
 	var slots []int
 	from := len(t.chunks)
-	for ; from > 0 && len(t.chunks)-from < n && !t.pinned; from-- {
+	for ; from > 0 && len(t.chunks)-from < n; from-- {
 		c := t.chunks[from-1]
-		set := t.spillable(c)
-		if set != c.live || c.generation == t.store.generation && c.generation > 0 {
+		if t.spillable(c) != c.live || c.generation == t.store.generation && c.generation > 0 {
 			break
 		}
-		set.each(func(i int) bool {
+		c.live.each(func(i int) bool {
 			slots = append(slots, (from-1)<<chunkBits|i)
 			return true
 		})
 	}
+	if from == len(t.chunks) {
+		return 0, nil
+	}
 	if err := t.evict(slots); err != nil {
 		return 0, err
 	}
-	dropped := len(t.chunks) - from
 	for _, c := range t.chunks[from:] {
 		t.size -= c.size()
+	}
+	if t.store.generation == 0 {
+		t.dirty = nil // restored: it counts for nothing
 	}
 	clear(t.chunks[from:])
 	t.chunks = t.chunks[:from]
 	t.used = min(t.used, from<<chunkBits)
 	t.free = slices.DeleteFunc(t.free, func(slot int) bool { return slot >= t.used })
-	return dropped, nil
+	if cap(t.free) > 4*len(t.free)+spareSlots {
+		t.free = slices.Clip(t.free)
+	}
+	t.index.trim()
+	return max(len(slots), 1), nil
+}
+
+// trim makes segments smaller that are nearly empty.
+func (x *index) trim() {
+	for i := range x.dir {
+		g, first := x.turned(i)
+		if !first {
+			continue
+		}
+		for len(g.entries) > leastSegment && 4*g.n < len(g.entries) {
+			x.size -= 8 * (len(g.entries) / 2)
+			g.resize(len(g.entries) / 2)
+		}
+	}
 }
 
 // evict puts entries on disk, with what is buried, and then takes them out of memory.
 func (t *Table) evict(slots []int) error {
-	if len(slots) == 0 {
+	if len(slots) == 0 && (t.cold == nil || len(t.cold.graves) == 0) {
 		return nil
 	}
 	if t.cold == nil {
-		t.cold = &cold{disk: t.store.disk, prefix: t.store.tablePrefix(t), graves: map[string]uint64{}}
+		prefix, err := t.store.tablePrefix(t)
+		if err != nil {
+			return err
+		}
+		t.cold = &cold{disk: t.store.db, prefix: prefix, graves: map[string]uint64{}}
 	}
+	if err := t.cold.disk.put(t.spilling(slots)); err != nil {
+		return err
+	}
+	clear(t.cold.graves)
+	for _, slot := range slots {
+		t.remove(slot, t.chunks[slot>>chunkBits])
+	}
+	t.cold.n += len(slots)
+	if t.layout.Blob || !t.rec.ints {
+		t.tidy(slots)
+	}
+	return nil
+}
+
+// tidy gives back the bytes of entries that have gone.
+func (t *Table) tidy(slots []int) {
+	last := -1
+	for _, slot := range slots {
+		if at := slot >> chunkBits; at != last {
+			last = at
+			c := t.chunks[at]
+			before := c.size()
+			c.tidy(t.rec)
+			t.size += c.size() - before
+		}
+	}
+}
+
+// spilling lists what disk gets, in its order: entries, and what is buried.
+func (t *Table) spilling(slots []int) []spilled {
 	cold := t.cold
-	list, arena := make([]spilled, 0, len(slots)+len(cold.graves)), make([]byte, 0, 32*len(slots))
+	list, arena := make([]spilled, 0, len(slots)+len(cold.graves)), make([]byte, 0, 40*len(slots))
+	order := make([]uint64, 0, cap(list)) // rank, then place in list
 	add := func(hash uint64, key []byte, value func([]byte) []byte) {
+		order = append(order, uint64(Rank(hash))<<32|uint64(len(list)))
 		from := len(arena)
 		arena = cold.at(arena, hash, key)
 		to := len(arena)
@@ -194,32 +252,35 @@ func (t *Table) evict(slots []int) error {
 	for _, slot := range slots {
 		c, i := t.chunks[slot>>chunkBits], slot&chunkMask
 		key := c.key(t.rec, i, t.text)
-		delete(cold.graves, string(key))
+		if len(cold.graves) > 0 {
+			delete(cold.graves, string(key))
+		}
 		add(c.hash(t.rec, i), key, func(dst []byte) []byte { return t.value(dst, c, i) })
 	}
 	for key, hash := range cold.graves {
 		add(hash, []byte(key), nil)
 	}
-	slices.SortFunc(list, func(a, b spilled) int { return bytes.Compare(a.key, b.key) })
-	if err := cold.disk.put(list); err != nil {
-		return err
+	slices.Sort(order)
+	sorted := make([]spilled, len(list))
+	for i, o := range order {
+		sorted[i] = list[uint32(o)]
+		for j := i; j > 0 && order[j-1]>>32 == o>>32 && bytes.Compare(sorted[j-1].key, sorted[j].key) > 0; j-- {
+			sorted[j-1], sorted[j] = sorted[j], sorted[j-1] // of one rank
+		}
 	}
-	clear(cold.graves)
-	for _, slot := range slots {
-		t.remove(slot, t.chunks[slot>>chunkBits])
-	}
-	cold.n += len(slots)
-	return nil
+	return sorted
 }
 
 // tablePrefix is the prefix of a table's keys on disk.
-func (s *Store) tablePrefix(t *Table) []byte {
-	if s.space == nil {
-		s.space = s.disk.space()
+func (s *Store) tablePrefix(t *Table) (prefix []byte, err error) {
+	if s.db == nil {
+		if s.db, s.space, err = s.disk.open(); err != nil {
+			return nil, err
+		}
 	}
 	i := slices.Index(s.tables, t)
 	if i < 0 || i > math.MaxUint16 {
 		panic(fmt.Sprintf("state: table %s is none of its store's", t.name))
 	}
-	return binary.BigEndian.AppendUint16(slices.Clone(s.space), uint16(i))
+	return binary.BigEndian.AppendUint16(slices.Clone(s.space), uint16(i)), nil
 }

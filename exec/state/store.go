@@ -29,13 +29,18 @@ type Layout struct {
 type Store struct {
 	maxParallelism int
 	keyGroups      weir.KeyGroupRange
-	tables         []*Table // in the order of their declaration
-	generation     uint64   // grows with each cut; 0 while the store is restored
-	disk           *Disk    // nil: nothing is spilled
-	space          []byte   // the prefix of its keys on disk
-	budget         *Budget  // nil: none
-	size           int64    // as the budget knows it
+	tables         []*Table  // in the order of their declaration
+	generation     uint64    // grows with each cut; 0 while the store is restored
+	disk           *Disk     // nil: nothing is spilled
+	db             *database // where it spills to; nil: nothing was
+	space          []byte    // the prefix of its keys on disk
+	budget         *Budget   // nil: none
+	size           int64     // as the budget knows it
 	figures        figures
+	aside          int64 // of chunks that were copied for open cuts
+	shrinks        bool  // until it is within its share
+	shelf          *Shelf
+	runs           [][]Piece    // of a restore
 	old            bool         // restored from an older version, which knew one kind of keys
 	open           atomic.Int64 // cuts not yet released
 	mu             struct {
@@ -55,7 +60,10 @@ func New(o Options) *Store {
 	if o.KeyGroups.Empty() {
 		o.KeyGroups = weir.KeyGroupRange{End: o.MaxParallelism}
 	}
-	return &Store{maxParallelism: o.MaxParallelism, keyGroups: o.KeyGroups, generation: 1, disk: o.Disk, budget: o.Budget}
+	s := &Store{maxParallelism: o.MaxParallelism, keyGroups: o.KeyGroups, generation: 1, disk: o.Disk, budget: o.Budget}
+	s.shelf = &Shelf{disk: o.Disk, budget: o.Budget}
+	s.shelf.mu.files = map[string]bool{}
+	return s
 }
 
 // Table returns the table of that name, which it creates unless it exists, declared

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 
 	"weir"
 	"weir/exec/batch"
@@ -38,10 +39,25 @@ func newTable(s *Store, name string, l Layout) *Table {
 }
 
 // bytes is the memory that the table takes.
-func (t *Table) bytes() int64 { return int64(t.size + t.index.size + 8*cap(t.free)) }
+func (t *Table) bytes() int64 {
+	n := int64(t.size + t.index.size + 8*cap(t.free))
+	if t.cold != nil {
+		n += int64(len(t.cold.graves)) * graveSize
+	}
+	return n
+}
 
 // Pin keeps the table in memory, whatever the budget says: its slots are used beyond a batch.
-func (t *Table) Pin() { t.pinned = true }
+// What was spilled while it was restored comes back.
+func (t *Table) Pin() {
+	t.pinned = true
+	if !t.isCold() {
+		return
+	}
+	for e := range t.coldFrom(0) {
+		t.Find(e.Hash, slices.Clone(e.Key))
+	}
+}
 
 // Len returns the number of entries.
 func (t *Table) Len() int {
@@ -314,6 +330,7 @@ func (t *Table) own(slot int) *chunk {
 func (t *Table) claim(i int) *chunk {
 	c := t.chunks[i]
 	if t.store.isRead(c.generation) {
+		t.store.aside += int64(c.size())
 		c = c.clone()
 		t.chunks[i] = c
 	} else if t.store.open.Load() == 0 {

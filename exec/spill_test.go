@@ -1,0 +1,149 @@
+package exec_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"weir/exec"
+	"weir/exec/exectest"
+	"weir/exec/state"
+)
+
+// spilling gives a job so small a budget that next to nothing stays in memory. The disk is
+// to be closed.
+func spilling(t *testing.T, c *exectest.Config, fs vfs.FS) *state.Disk {
+	t.Helper()
+	d, err := state.NewDisk("spill", state.DiskOptions{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Options = exec.Options{Disk: d, Budget: state.NewBudget(1)}
+	return d
+}
+
+// left checks that nothing that ended tasks had is kept, and closes the disk.
+func left(t *testing.T, c exectest.Config, d *state.Disk, fs vfs.FS) {
+	t.Helper()
+	if n := c.Options.Budget.Used(); n != 0 {
+		t.Errorf("%d bytes of the budget are used by nobody", n)
+	}
+	names, err := fs.List("spill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, "db-") {
+			t.Errorf("%s is left in the folder for spilled state", name)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// State that does not fit in memory gives the same answer: over checkpoints, kills,
+// restores at other parallelisms, and at the end.
+func TestSpilledState(t *testing.T) {
+	t.Parallel()
+	c, fs := config(3000), vfs.NewMem()
+	d := spilling(t, &c, fs)
+	stepper := &exectest.Stepper{}
+	c.Openers.Source = stepper.Open(c.Openers.Source)
+	for i, n := range []int{2, 3, 1, 5} {
+		c.Parallelism, c.Attempt = n, int64(i+1)
+		j := exectest.Start(t, c)
+		for range 2 {
+			stepper.Allow(3)
+			s, err := j.Checkpoint()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.From = s
+		}
+		j.Kill()
+	}
+	stepper.Allow(1 << 30)
+	if groups, rows := finish(t, exectest.Start(t, c)); groups != 3000 || rows != 3000 {
+		t.Errorf("%d groups, %d of them counted once", groups, rows)
+	}
+	left(t, c, d, fs)
+}
+
+// Without checkpoints, what has changed is spilled all the same, and the one at the end has
+// all of it; so have those that come after many were declined.
+func TestSpilledWithoutCheckpoints(t *testing.T) {
+	t.Parallel()
+	c, fs := config(20_000), vfs.NewMem()
+	d := spilling(t, &c, fs)
+	j := exectest.Start(t, c)
+	s, err := j.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range []int{3, 1} {
+		c.From, c.Parallelism, c.Attempt = s, n, int64(i+2)
+		if groups, rows := finish(t, exectest.Start(t, c)); groups != 20_000 || rows != 20_000 {
+			t.Errorf("parallelism %d: %d groups, %d of them counted once", n, groups, rows)
+		}
+	}
+	left(t, c, d, fs)
+}
+
+// The rows of a final aggregate come all at once, behind its last batch.
+func TestSpilledFinalRows(t *testing.T) {
+	t.Parallel()
+	c, fs := config(20_000), vfs.NewMem()
+	d := spilling(t, &c, fs)
+	c.Graph.Chains[1].Operators[0].Aggregate.Final = true
+	if groups, rows := finish(t, exectest.Start(t, c)); groups != 20_000 || rows != 20_000 {
+		t.Errorf("%d groups, %d of them counted once", groups, rows)
+	}
+	left(t, c, d, fs)
+}
+
+// A disk that fails ends the job with an error that says what and where; the next attempt,
+// with one that works, goes on from the checkpoint.
+func TestSpillFails(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpFileReadAt, errorfs.OpCreate} {
+		c := config(3000)
+		stepper := &exectest.Stepper{}
+		c.Openers.Source = stepper.Open(c.Openers.Source)
+		fails := &errorfs.Toggle{Injector: errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == kind {
+				return errorfs.ErrInjected
+			}
+			return nil
+		})}
+		good := vfs.NewMem()
+		d := spilling(t, &c, errorfs.Wrap(good, fails))
+		j := exectest.Start(t, c)
+		stepper.Allow(5)
+		s, err := j.Checkpoint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fails.On()
+		stepper.Allow(1 << 30)
+		if _, err = j.Finish(); err == nil {
+			t.Fatalf("%v: the job has finished", kind)
+		}
+		j.Abandon()
+		f, restart := j.Failure()
+		if f == nil || !restart || f.Reason != exec.ReasonSpill || !strings.Contains(f.Message, "the folder spill for state that does not fit in memory") {
+			t.Errorf("%v: %+v", kind, f)
+		}
+		fails.Off()
+		c.From, c.Attempt = s, 2
+		if groups, rows := finish(t, exectest.Start(t, c)); groups != 3000 || rows != 3000 {
+			t.Errorf("%v: %d groups, %d of them counted once", kind, groups, rows)
+		}
+		left(t, c, d, good)
+	}
+}

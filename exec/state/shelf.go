@@ -1,0 +1,190 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"weir/checkpoint/blob"
+)
+
+// A Shelf is where the runs of a store lie until storage has them: in memory, and where all
+// shelves have more than their part of the budget, in files beside what is spilled, which are
+// as much scratch as that. It may be used from any goroutine.
+type Shelf struct {
+	disk   *Disk // nil: all of it is in memory
+	budget *Budget
+	mu     struct {
+		sync.Mutex
+		held  int64           // bytes in memory, as the budget knows them
+		files map[string]bool // that are there; true: a chain has named it
+	}
+}
+
+// Shelf returns the store's shelf.
+func (s *Store) Shelf() *Shelf { return s.shelf }
+
+// shelved begins the name of a file where that of an object is expected. No key of an object
+// has a colon.
+const shelved = "spilled:"
+
+// Put puts a piece of a run there: what it returns is p, or a piece whose data is in a file.
+// Another goroutine may tidy meanwhile; the file stays until a chain has named it.
+func (f *Shelf) Put(p Piece) (Piece, error) {
+	if f.disk == nil || f.budget == nil || p.file != "" || f.holds(len(p.Data)) {
+		return p, nil
+	}
+	name, err := f.disk.write(p.Data)
+	if err != nil {
+		return p, f.disk.failed("write", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.files[name] = false
+	p.file, p.size, p.Data = name, len(p.Data), nil
+	return p, nil
+}
+
+// holds takes n bytes into memory, if there is room.
+func (f *Shelf) holds(n int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.budget.holds(int64(n)) {
+		return false
+	}
+	f.mu.held += int64(n)
+	return true
+}
+
+// Tidy tells what a chain has on the shelf, and what is being read of what it had: bytes in
+// memory and names of files. What is named no more goes.
+func (f *Shelf) Tidy(held int64, named []string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.budget != nil {
+		f.budget.runs.Add(held - f.mu.held)
+	}
+	f.mu.held = held
+	for _, name := range named {
+		if name, ok := strings.CutPrefix(name, shelved); ok {
+			f.mu.files[name] = true
+		}
+	}
+	var errs []error
+	for name, known := range f.mu.files {
+		if known && !contains(named, name) {
+			delete(f.mu.files, name)
+			errs = append(errs, f.disk.remove(name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func contains(named []string, file string) bool {
+	for _, name := range named {
+		if name[len(shelved):] == file {
+			return true
+		}
+	}
+	return false
+}
+
+// Drop deletes the files of pieces that no chain has named, and never will.
+func (f *Shelf) Drop(pieces []Piece) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var errs []error
+	for _, p := range pieces {
+		if p.file != "" && f.mu.files != nil {
+			delete(f.mu.files, p.file)
+			errs = append(errs, f.disk.remove(p.file))
+		} else if p.file == "" && f.budget != nil {
+			n := min(int64(len(p.Data)), f.mu.held)
+			f.mu.held -= n
+			f.budget.runs.Add(-n)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// close deletes all files.
+func (f *Shelf) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.budget != nil {
+		f.budget.runs.Add(-f.mu.held)
+	}
+	f.mu.held = 0
+	var errs []error
+	for name := range f.mu.files {
+		errs = append(errs, f.disk.remove(name))
+	}
+	clear(f.mu.files)
+	return errors.Join(errs...)
+}
+
+// Open reads the data of a piece.
+func (f *Shelf) Open(p Piece) (io.ReadCloser, error) {
+	if p.file == "" {
+		return io.NopCloser(bytes.NewReader(p.Data)), nil
+	}
+	return f.disk.read(p.file, 0, -1)
+}
+
+// Over is object storage in which the files of the shelf can be read too, by the names in the
+// handles of a Snapshot.
+func (f *Shelf) Over(blobs blob.Store) blob.Store { return overlay{blobs, f} }
+
+type overlay struct {
+	blob.Store
+	shelf *Shelf
+}
+
+// Get implements blob.Store.
+func (o overlay) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if name, ok := strings.CutPrefix(key, shelved); ok {
+		return o.shelf.disk.read(name, offset, length)
+	}
+	return o.Store.Get(ctx, key, offset, length)
+}
+
+// write writes a file beside the database.
+func (d *Disk) write(data []byte) (name string, err error) {
+	name = d.newFile("run")
+	if err := d.fs.MkdirAll(d.dir, 0o700); err != nil {
+		return "", err
+	}
+	file, err := d.fs.Create(d.fs.PathJoin(d.dir, name), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", errors.Join(err, d.remove(name))
+	}
+	return name, nil
+}
+
+// read reads a file that write has made, from offset to its end or so many bytes.
+func (d *Disk) read(name string, offset, length int64) (io.ReadCloser, error) {
+	file, err := d.fs.Open(d.fs.PathJoin(d.dir, name))
+	if err != nil {
+		return nil, d.failed("read", err)
+	}
+	if length < 0 {
+		length = 1 << 62
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(file, offset, length), file}, nil
+}
+
+func (d *Disk) remove(name string) error {
+	return ignoreMissing(d.fs.Remove(d.fs.PathJoin(d.dir, name)))
+}
