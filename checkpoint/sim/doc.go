@@ -64,7 +64,8 @@
 // failed and what happened when. A failing seed prints its trace and the smallest tape
 // that still fails, which is kept in testdata/regress and run by every test from then on,
 // together with the fault that it found: make planted plants it again, and the script has
-// to fail.
+// to fail. Where the code has moved what a script means, TestHunt, in a program with the fault
+// (-hunt -script FILE), looks for another seed under which it does.
 //
 // Two invariants are for the scripts of the aligner: an old barrier that is heeded (I4) only
 // makes checkpoints expire here, and channels close after the last checkpoint (I6).
