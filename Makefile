@@ -44,8 +44,9 @@ test: deps build killpoints ## every test: Go with the race detector, web, end t
 
 .PHONY: test-long
 test-long: deps build killpoints ## longer runs of the simulations, models and fuzzers
-	WEIR_LONG=1 $(GO) test -race -timeout 60m -skip TestLongHistory ./...
+	WEIR_LONG=1 $(GO) test -race -timeout 60m -skip 'TestLongHistory|TestModelOfState' ./...
 	WEIR_LONG=1 $(GO) test -count=1 -v -timeout 20m -run TestLongHistory ./metastore
+	WEIR_LONG=1 $(GO) test -count=1 -v -timeout 20m -run TestModelOfState ./exec/state
 	$(MAKE) planted
 	WEIR_LONG=1 $(GO) test -count=1 -timeout 30m -tags e2e ./e2e
 

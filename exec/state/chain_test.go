@@ -12,7 +12,7 @@ import (
 )
 
 // smallLimits make a chain merge soon.
-func smallLimits() Limits { return Limits{Deltas: 4, Merged: 2, Bytes: 300} }
+func smallLimits() Limits { return Limits{Deltas: 4, Merged: 2, Bytes: 300, Runs: 3} }
 
 // A chain stays short, and what is stored stays in proportion to what changes.
 func TestCompactionIsBounded(t *testing.T) {

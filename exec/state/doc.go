@@ -88,11 +88,13 @@
 //
 // # Testing
 //
-// A model test (rapid) lets a job live, which has one to four tasks with a store and a chain each: random
-// upserts, deletions, ranges, spills under small budgets, barriers whose runs are written late,
-// checkpoints that complete, fail or are given up, savepoints, compactions, crashes,
-// rescales. What is read, and what is restored of any checkpoint, must be what a plain map
-// holds: ten thousand steps, a million with WEIR_LONG, of which each kind must have
-// happened. Golden bytes pin the format; every single damaged byte of a small snapshot must
-// be noticed. Restores of random ranges count what they read.
+// A model test (rapid) lets a job live, of one to four tasks with a store and a chain each:
+// random upserts, deletions, ranges, spills under small budgets, barriers whose runs are
+// written late, checkpoints that complete, fail or are given up, savepoints, merges,
+// crashes, rescales, a disk that fails. What is read, and what is restored of any checkpoint,
+// must be what a plain map holds: ten thousand steps, a million with WEIR_LONG, of which each
+// kind must have happened. Every operation on the disk's files is made to fail, once or for good,
+// every one is a crash, and bytes of what was spilled are damaged: errors name the folder, and no
+// value is wrong. Golden bytes pin the format; every single damaged byte of a small snapshot must
+// be noticed; FuzzRestore reads anything. Restores of random ranges count what they read.
 package state

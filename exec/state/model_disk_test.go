@@ -58,8 +58,15 @@ func (w *world) shut(t rapid.TB) {
 	if w.disk == nil {
 		return
 	}
-	if err := w.disk.Close(); err != nil && w.disk.fails.Load() == 0 {
+	if err := w.disk.Close(); err != nil && w.disk.injected.Load() == 0 {
 		t.Error(err)
+	}
+}
+
+// failDisk makes the disk fail, sooner or later.
+func (j *job) failDisk() {
+	if j.keys < modelKeys && j.below(8) == 0 {
+		j.disk.fails.Store(int64(rapid.IntRange(1, 60).Draw(j.T, "operations")) + 1)
 	}
 }
 

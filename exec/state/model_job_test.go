@@ -64,7 +64,7 @@ func newJob(t *rapid.T, w *world) *job {
 	if j.below(8) == 1 {
 		handles = j.old()
 	}
-	j.restore(0, handles, false)
+	j.restore(handles, false)
 	return j
 }
 
@@ -112,20 +112,24 @@ var actions = []struct {
 	{"one", 280, (*job).one},
 	{"many", 60, (*job).many},
 	{"rows", 40, (*job).rows},
-	{"delete a range", 6, (*job).deleteRange},
-	{"delete where", 6, (*job).deleteWhere},
+	{"delete a range", 12, (*job).deleteRange},
+	{"delete where", 12, (*job).deleteWhere},
 	{"spill", 60, (*job).spill},
 	{"relax", 40, (*job).relax},
 	{"barrier", 60, (*job).barrier},
-	{"seal", 80, func(j *job) { j.part().seal() }},
+	{"write", 40, func(j *job) { j.part().writeAny() }},
+	{"seal", 60, func(j *job) { j.part().seal() }},
 	{"seal all", 60, func(j *job) { j.each((*part).seal) }},
 	{"upload", 60, func(j *job) { j.part().upload() }},
-	{"upload all", 60, func(j *job) { j.each((*part).upload) }},
-	{"complete", 80, (*job).complete},
+	{"upload all", 100, func(j *job) { j.each((*part).upload) }},
+	{"complete", 120, (*job).complete},
 	{"abort", 8, (*job).abort},
 	{"compact", 60, func(j *job) { j.each((*part).compact) }},
 	{"compacted", 60, func(j *job) { j.part().compacted() }},
+	{"fold", 30, func(j *job) { j.each((*part).fold) }},
+	{"folded", 30, func(j *job) { j.each((*part).folded) }},
 	{"crash", 6, (*job).crash},
+	{"fail disk", 4, (*job).failDisk},
 	{"look", 20, (*job).look},
 }
 
@@ -142,7 +146,8 @@ func (j *job) step() {
 			j.Log(a.name)
 			if j.tries(func() { a.do(j) }) {
 				j.count("disk failed")
-				j.again(true)
+				j.disk.fails.Store(0) // it may work again
+				j.again(j.below(2) == 0)
 			}
 			return
 		}
@@ -182,17 +187,21 @@ func (j *job) pending() (list []*modelCheckpoint) {
 	return list
 }
 
-// put stores a piece, or keeps it inline.
-func (j *job) put(prefix string, of weir.CheckpointID, n int, p Piece, delta bool) checkpoint.Handle {
+// put stores a piece of a part, wherever it lies, or keeps it inline.
+func (j *job) put(prefix string, of weir.CheckpointID, n int, p *part, x Piece, delta bool) checkpoint.Handle {
 	name := ""
-	if len(p.Data) > j.inline {
+	if x.Size() > j.inline || len(x.Data) == 0 {
 		name = prefix + strconv.Itoa(n)
-		if err := j.blobs.Put(j.Context(), name, bytes.NewReader(p.Data)); err != nil {
+		data, err := p.store.Shelf().Open(x)
+		j.may(err)
+		all, err := io.ReadAll(data)
+		j.may(errors.Join(err, data.Close()))
+		if err := j.blobs.Put(j.Context(), name, bytes.NewReader(all)); err != nil {
 			j.Fatal(err)
 		}
 		j.objects[name] = of
 	}
-	return p.Handle(name, delta)
+	return x.Handle(name, delta)
 }
 
 // stored records that a part's snapshot was stored; with an error, the checkpoint fails.
@@ -202,9 +211,7 @@ func (j *job) stored(p *part, u *partUpload, err error) {
 		j.fail(u.of)
 		return
 	}
-	if err != nil {
-		j.Fatal(err)
-	}
+	j.may(err)
 	handles := slices.Concat(u.Kept, u.stored)
 	p.chain.Stored(u.of.id, handles)
 	u.of.handles[slices.Index(j.parts, p)] = handles
@@ -219,6 +226,9 @@ func (j *job) complete() {
 	}
 	c := ready[j.below(len(ready))]
 	c.completed = true
+	if j.below(2) == 0 {
+		j.verify(c)
+	}
 	if c.savepoint {
 		j.count("savepoint")
 		return
@@ -232,6 +242,14 @@ func (j *job) complete() {
 		}
 	}
 	j.collect()
+}
+
+// verify restores a checkpoint, into some ranges.
+func (j *job) verify(c *modelCheckpoint) {
+	n := j.below(4) + 1
+	for subtask := range n {
+		check(j.T, restored(j.T, j.blobs, slices.Concat(c.handles...), weir.KeyGroupsOf(subtask, n, testGroups)), c.want, 0)
+	}
 }
 
 func (j *job) abort() {
@@ -280,52 +298,6 @@ func (j *job) delete(name string) {
 	}
 }
 
-// compact begins a compaction, compacted ends it: well, or not.
-func (p *part) compact() {
-	if p.compacting != nil {
-		return
-	}
-	if handles, whole := p.chain.Compaction(); len(handles) > 0 {
-		p.compacting = &partCompaction{handles, whole}
-	}
-}
-
-func (p *part) compacted() {
-	c, j := p.compacting, p.job
-	if c == nil {
-		return
-	}
-	p.compacting = nil
-	j.fulls++
-	fails, name := j.below(8) == 0, "full-"+strconv.Itoa(j.fulls)+"-"
-	var merged []checkpoint.Handle
-	m := Merge{MaxParallelism: testGroups, Handles: c.handles, Whole: c.whole}
-	err := m.run(j.Context(), j.blobs, rapid.IntRange(1, 20_000).Draw(j.T, "piece size"), func(x Piece) error {
-		if fails {
-			return errStorage
-		}
-		merged = append(merged, j.put(name, 0, len(merged), x, !c.whole))
-		return nil
-	})
-	gone := slices.ContainsFunc(c.handles, func(h checkpoint.Handle) bool { _, ok := j.objects[h.Object]; return h.Object != "" && !ok })
-	switch {
-	case errors.Is(err, errStorage):
-		j.count("compaction failed")
-	case errors.Is(err, weir.ErrNotFound) && gone: // the base has moved on
-		j.count("compaction of what has gone")
-	case err != nil || gone:
-		j.Fatalf("compaction: %v, gone: %v", err, gone)
-	default:
-		j.count("compaction")
-		if c.whole {
-			j.count("compaction of all")
-		}
-		p.chain.Compacted(c.handles, merged)
-		return
-	}
-	p.chain.Postpone()
-}
-
 // crash ends all tasks, and with them what is in memory; the job begins again from its base
 // or a savepoint.
 func (j *job) crash() {
@@ -352,7 +324,9 @@ func (j *job) crash() {
 func (j *job) again(fresh bool) {
 	for _, p := range j.parts {
 		for _, c := range p.cuts {
-			c.cut.Release()
+			if c.cut != nil {
+				c.cut.Release()
+			}
 		}
 	}
 	if fresh {
@@ -360,6 +334,7 @@ func (j *job) again(fresh bool) {
 		j.budget = NewBudget(j.budget.Limit())
 	} else {
 		j.close()
+		j.disk.injected.Store(0)
 	}
 	for _, c := range j.pending() {
 		delete(j.checkpoints, c.id)
@@ -373,23 +348,27 @@ func (j *job) again(fresh bool) {
 	if c := j.checkpoints[j.base]; c != nil {
 		handles, j.want = slices.Concat(c.handles...), copied(c.want)
 	}
-	j.restore(j.base, handles, j.below(6) == 0)
+	j.restore(handles, j.below(6) == 0)
 	for _, p := range j.parts {
 		check(j.T, p.store, j.want, 0)
 	}
 }
 
-// close closes the stores: they leave nothing in the budget, and nothing on disk.
+// close closes the stores: they leave nothing in the budget, and nothing on disk, unless it
+// has failed.
 func (j *job) close() {
 	for _, p := range j.parts {
 		err := p.store.Close()
 		if err == nil && p.store.db != nil && p.store.db.broken() == nil {
-			err = p.store.db.each(p.store.space, after(p.store.space), func(key, _ []byte) bool {
-				j.Fatalf("%x is on disk after the end of its store", key)
-				return false
-			})
+			n := 0
+			err = p.store.db.each(p.store.space, after(p.store.space), func([]byte, []byte) bool { n++; return true })
+			if n > 0 {
+				j.Fatalf("%d entries are on disk after the end of their store", n)
+			}
 		}
-		j.may(err)
+		if err != nil && j.disk.injected.Load() == 0 {
+			j.Fatal(err)
+		}
 	}
 	if n := j.budget.Used(); n != 0 {
 		j.Fatalf("%d bytes are taken by stores that are closed", n)
@@ -397,17 +376,18 @@ func (j *job) close() {
 }
 
 // restore begins an attempt of some tasks.
-func (j *job) restore(id weir.CheckpointID, handles []checkpoint.Handle, anew bool) {
+func (j *job) restore(handles []checkpoint.Handle, anew bool) {
 	n := j.below(4) + 1
 	j.count("parallelism " + strconv.Itoa(n))
 	j.parts = nil
 	for subtask := range n {
 		p := &part{job: j, store: New(Options{MaxParallelism: testGroups, KeyGroups: weir.KeyGroupsOf(subtask, n, testGroups), Disk: j.disk.Disk, Budget: j.budget})}
+		j.parts = append(j.parts, p)
 		var base []checkpoint.Handle
 		var err error
 		if anew {
-			err = p.store.RestoreAnew(j.Context(), j.blobs, handles)
 			j.count("written anew")
+			err = p.store.RestoreAnew(j.Context(), j.blobs, handles)
 		} else {
 			base, err = p.store.Restore(j.Context(), j.blobs, handles)
 		}
@@ -416,27 +396,15 @@ func (j *job) restore(id weir.CheckpointID, handles []checkpoint.Handle, anew bo
 		if j.small {
 			limits = smallLimits()
 		}
-		p.chain = NewChain(id, base, limits)
-		if anew || id == 0 && len(handles) > 0 {
-			p.chain = NewChain(0, nil, limits)
-		}
+		p.chain = NewChain(0, base, limits)
 		for _, run := range p.store.Runs() {
-			for i, x := range run { // the shelf has tests of its own
-				data, err := p.store.Shelf().Open(x)
-				j.may(err)
-				if x.Data, err = io.ReadAll(data); err != nil {
-					j.may(err)
-				}
-				j.may(data.Close())
-				run[i] = Piece{Data: x.Data, Checksum: x.Checksum, KeyGroups: x.KeyGroups}
-			}
-			p.chain.Add(j.last+1, run, false)
-			j.count("spilled while it was written anew")
+			j.count("run of a restore")
+			p.chain.Add(1, run, false)
 		}
+		p.tidy()
 		for k := range modelTables() { // as an operator does
 			modelTables()[k].in(p.store)
 		}
-		j.parts = append(j.parts, p)
 	}
 }
 
@@ -455,14 +423,11 @@ func (j *job) end() {
 	}) {
 		j.count("disk failed")
 		j.renew(j.T)
-		j.parts = nil
+		j.parts, j.budget = nil, NewBudget(0)
 	}
 	for _, id := range slices.Sorted(maps.Keys(j.checkpoints)) {
 		if c := j.checkpoints[id]; c.left == 0 {
-			n := j.below(4) + 1
-			for subtask := range n {
-				check(j.T, restored(j.T, j.blobs, slices.Concat(c.handles...), weir.KeyGroupsOf(subtask, n, testGroups)), c.want, 0)
-			}
+			j.verify(c)
 		}
 	}
 	if j.tries(j.close) {

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,13 +18,16 @@ type part struct {
 	cuts       []*partCut // that are no runs yet, oldest first
 	uploads    []*partUpload
 	compacting *partCompaction
+	folding    *Snapshot // runs that are being merged, since no checkpoint takes them
 }
 
 // A partCut is a cut and what it is for.
 type partCut struct {
-	id  weir.CheckpointID
-	of  *modelCheckpoint // nil: an internal cut
-	cut *Cut
+	id    weir.CheckpointID
+	of    *modelCheckpoint // nil: an internal cut
+	cut   *Cut
+	run   []Piece // once it is written
+	whole bool    // likewise
 }
 
 // A partUpload is a snapshot that is to be stored.
@@ -234,6 +236,9 @@ func (j *job) deleteWhere() {
 func (j *job) spill() {
 	p := j.part()
 	table := modelTables()[j.table()].in(p.store)
+	if table.pinned {
+		return
+	}
 	open, before := p.store.open.Load(), table.index.n
 	if j.below(2) == 0 {
 		n, err := table.shrink(j.below(3) + 1)
@@ -275,98 +280,4 @@ func (p *part) inMemory() (n int) {
 		n += t.index.n
 	}
 	return n
-}
-
-// cut cuts for a checkpoint, or, with none, because nothing may be spilled.
-func (p *part) cut(of *modelCheckpoint) {
-	c := &partCut{id: p.job.last + 1, of: of}
-	if of != nil {
-		c.id = of.id
-	} else {
-		p.job.count("internal cut")
-	}
-	if len(p.cuts) > 0 {
-		p.job.count("cut within a generation")
-	}
-	c.cut = p.store.Cut()
-	p.cuts = append(p.cuts, c)
-}
-
-// seal makes the oldest cut a run of the chain, and sees what its snapshot consists of.
-func (p *part) seal() {
-	if len(p.cuts) == 0 {
-		return
-	}
-	j, c := p.job, p.cuts[0]
-	p.cuts = p.cuts[1:]
-	pieces := c.cut.run(rapid.IntRange(1, 20_000).Draw(j.T, "piece size"))
-	c.cut.Release() // no harm
-	if len(pieces) > 1 {
-		j.count("several pieces")
-	}
-	if c.cut.Whole() {
-		j.count("whole runs")
-	}
-	p.chain.Add(c.id, pieces, c.cut.Whole())
-	if c.of == nil {
-		return
-	}
-	p.chain.Rebase(c.of.origin)
-	s := p.chain.Snapshot(c.of.savepoint)
-	if j.checkpoints[c.of.id] != c.of {
-		j.count("given up")
-		return
-	}
-	switch {
-	case s.Runs && len(s.Parts) > 1:
-		j.count("runs merged")
-	case !c.of.savepoint && len(s.Parts) > 0:
-		j.count("inline tail merged")
-	}
-	p.uploads = append(p.uploads, &partUpload{of: c.of, Snapshot: s})
-}
-
-// upload stores one of the oldest snapshots, and acknowledges it.
-func (p *part) upload() {
-	if len(p.uploads) == 0 {
-		return
-	}
-	j, i := p.job, min(p.job.below(2), len(p.uploads)-1)
-	if i > 0 {
-		j.count("out of order")
-	}
-	u := p.uploads[i]
-	p.uploads = slices.Delete(p.uploads, i, i+1)
-	if j.checkpoints[u.of.id] != u.of {
-		j.count("given up")
-		return
-	}
-	name := fmt.Sprintf("%d-%d/%d-", j.attempt, slices.Index(j.parts, p), u.of.id)
-	fails := j.below(16) == 0
-	var merged []Piece
-	put := func(x Piece) error {
-		merged = append(merged, x)
-		u.stored = append(u.stored, j.put(name, u.of.id, len(u.stored), x, !u.Whole))
-		if fails {
-			return errStorage
-		}
-		return nil
-	}
-	var err error
-	if fails && len(u.Pieces)+len(u.Parts) == 0 {
-		err = errStorage
-	}
-	for _, x := range u.Pieces {
-		if err == nil {
-			err = put(x)
-		}
-	}
-	if err == nil && len(u.Parts) > 0 {
-		m := Merge{MaxParallelism: testGroups, Handles: u.Parts, Whole: u.Whole && !u.Runs}
-		err = m.run(j.Context(), j.blobs, rapid.IntRange(1, 20_000).Draw(j.T, "piece size"), put)
-		if err == nil && u.Runs {
-			p.chain.Merged(u.Snapshot, merged)
-		}
-	}
-	j.stored(p, u, err)
 }

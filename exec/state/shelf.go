@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -153,19 +154,27 @@ func (o overlay) Get(ctx context.Context, key string, offset, length int64) (io.
 	return o.Store.Get(ctx, key, offset, length)
 }
 
+// writeBuffer is what of a run is written at a time.
+const writeBuffer = 64 << 10
+
 // write writes a file beside the database.
 func (d *Disk) write(data []byte) (name string, err error) {
 	name = d.newFile("run")
 	if err := d.fs.MkdirAll(d.dir, 0o700); err != nil {
-		return "", err
+		return "", d.failed("write", err)
 	}
 	file, err := d.fs.Create(d.fs.PathJoin(d.dir, name), vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return "", err
+		return "", d.failed("write", err)
 	}
-	_, err = file.Write(data)
+	buffer := make([]byte, 0, min(len(data), writeBuffer))
+	for part := range slices.Chunk(data, writeBuffer) {
+		if _, err = file.Write(append(buffer[:0], part...)); err != nil { // which may change what it is given
+			break
+		}
+	}
 	if err = errors.Join(err, file.Close()); err != nil {
-		return "", errors.Join(err, d.remove(name))
+		return "", errors.Join(d.failed("write", err), d.remove(name))
 	}
 	return name, nil
 }
@@ -179,12 +188,25 @@ func (d *Disk) read(name string, offset, length int64) (io.ReadCloser, error) {
 	if length < 0 {
 		length = 1 << 62
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.NewSectionReader(file, offset, length), file}, nil
+	return &runFile{io.NewSectionReader(file, offset, length), file, d}, nil
+}
+
+// A runFile is a file that is read; its errors name the folder.
+type runFile struct {
+	from *io.SectionReader
+	io.Closer
+	disk *Disk
+}
+
+// Read implements io.Reader.
+func (f *runFile) Read(p []byte) (int, error) {
+	n, err := f.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = f.disk.failed("read", err)
+	}
+	return n, err
 }
 
 func (d *Disk) remove(name string) error {
-	return ignoreMissing(d.fs.Remove(d.fs.PathJoin(d.dir, name)))
+	return d.failed("delete", ignoreMissing(d.fs.Remove(d.fs.PathJoin(d.dir, name))))
 }
