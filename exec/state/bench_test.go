@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -215,4 +216,56 @@ func stored(b *testing.B, n int) (blob.Store, []checkpoint.Handle) {
 		handles = append(handles, p.Handle("", false))
 	}
 	return blob.NewMemory(), handles
+}
+
+// BenchmarkSpill inserts new keys, far beyond the budget, then counts random ones of them.
+func BenchmarkSpill(b *testing.B) {
+	const n = 4_000_000
+	for _, work := range []string{"new keys", "keys of old"} {
+		b.Run(work, func(b *testing.B) {
+			disk, err := NewDisk(b.TempDir(), DiskOptions{Cache: 24 << 20})
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := New(Options{Disk: disk, Budget: NewBudget(32 << 20)})
+			table := s.Table("t", Layout{Key: IntKey, Words: 1})
+			r := rand.New(rand.NewPCG(3, 4))
+			next := 0
+			row := func(k int64) {
+				slot, _ := table.upsertInt(batch.HashInt(k), k)
+				table.Words(slot)[0]++
+				if next++; next%4096 != 0 {
+					return
+				}
+				if err := s.Relax(); errors.Is(err, ErrDirty) {
+					s.Cut().Run()
+				} else if err != nil {
+					b.Fatal(err)
+				}
+			}
+			fresh := func() {
+				for i := range n {
+					row(int64(i))
+				}
+			}
+			if work == "new keys" {
+				for b.Loop() {
+					fresh()
+				}
+				perEntry(b, n)
+			} else {
+				fresh()
+				for b.Loop() {
+					for range n / 8 {
+						row(r.Int64N(n))
+					}
+				}
+				perEntry(b, n/8)
+			}
+			b.StopTimer()
+			if err := errors.Join(s.Close(), disk.Close()); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
 }

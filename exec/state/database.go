@@ -112,21 +112,39 @@ func (b *database) reads(f func() error) (err error) {
 	return b.disk.failed("read", f())
 }
 
+// A lookup finds keys in a database as it was when it began: with the filters of all levels,
+// which the database's own Get leaves out at the last one, where nearly all lies. It is its
+// owner's goroutine's.
+type lookup struct {
+	of *database
+	it *pebble.Iterator // nil: not begun
+}
+
 // get reads the value of a key; ok is false where there is none. use must copy it.
-func (b *database) get(key []byte, use func(value []byte)) (ok bool, err error) {
-	err = b.reads(func() error {
-		value, closer, err := b.db.Get(key)
-		if err != nil {
-			if errors.Is(err, pebble.ErrNotFound) {
-				return nil
+func (l *lookup) get(key []byte, use func(value []byte)) (ok bool, err error) {
+	err = l.of.reads(func() (err error) {
+		if l.it == nil {
+			if l.it, err = l.of.db.NewIter(&pebble.IterOptions{UseL6Filters: true}); err != nil {
+				return err
 			}
-			return err
 		}
-		use(value)
-		ok = true
-		return closer.Close()
+		if ok = l.it.SeekPrefixGE(key) && bytes.Equal(l.it.Key(), key); ok {
+			use(l.it.Value())
+		}
+		return l.it.Error()
 	})
 	return ok, err
+}
+
+// end ends the lookup: the next get begins another one. That of a database that has failed
+// may hold locks for ever, and is left alone.
+func (l *lookup) end() error {
+	it := l.it
+	l.it = nil
+	if it == nil || l.of.broken() != nil {
+		return nil
+	}
+	return l.of.reads(it.Close)
 }
 
 // each calls f with every key from from to to and its value, in order, until f returns false.

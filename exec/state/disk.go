@@ -55,7 +55,8 @@ const (
 	diskMemTable = 64 << 10 // nothing is ever put there
 	diskFiles    = 500      // open at a time
 	diskBase     = 256 << 20
-	bloomBits    = 10 // per key, of a filter
+	bloomBits    = 10      // per key, of a filter
+	diskFile     = 4 << 20 // of a table: a file's filter is one block of the cache
 )
 
 // NewDisk returns a disk in a folder, which is its own: what an earlier process left there
@@ -87,6 +88,7 @@ func (d *Disk) options(db *database) *pebble.Options {
 		EventListener:              &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) { db.fail(i.Details) }},
 	}
 	for i := range o.Levels {
+		o.TargetFileSizes[i] = diskFile
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	}

@@ -8,7 +8,8 @@ import (
 // How much is spilled at a time.
 const (
 	spareSlots  = 4 << 10 // kept free near the limit, for entries to come
-	spillSlots  = 64 << 10
+	spillSlots  = 256 << 10
+	spillPart   = 8   // of those in memory, at most
 	shrinkSlots = 128 // chunks
 	graveSize   = 80  // bytes of one, about
 )
@@ -49,7 +50,7 @@ func (s *Store) relax(size, share int64) error {
 			stuck = stuck || n == 0 && t.index.n > 0
 		}
 		if n == 0 && len(t.free) < spareSlots && t.index.n >= spareSlots {
-			if n, err = t.spill(min(spillSlots, t.index.n/4)); err != nil {
+			if n, err = t.spill(min(spillSlots, max(t.index.n/spillPart, spareSlots))); err != nil {
 				return err
 			}
 			stuck = stuck || n == 0
@@ -134,6 +135,11 @@ func (s *Store) Close() error {
 	err := s.shelf.close()
 	if s.db == nil {
 		return err
+	}
+	for _, t := range s.tables {
+		if t.cold != nil {
+			err = errors.Join(err, t.cold.look.end())
+		}
 	}
 	return errors.Join(err, s.db.drop(s.space))
 }

@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 // cold is what a table has on disk.
 type cold struct {
 	disk   *database
+	look   lookup
 	prefix []byte            // of its keys
 	n      int               // entries that are on disk only
 	graves map[string]uint64 // keys that were deleted of which disk has a version, and their hashes
@@ -40,7 +42,7 @@ func (t *Table) recall(hash uint64, key []byte) (slot int, ok bool) {
 		return 0, false
 	}
 	c.key = c.at(c.key[:0], hash, key)
-	ok, err := c.disk.get(c.key, func(value []byte) { slot = t.revive(hash, key, value) })
+	ok, err := c.look.get(c.key, func(value []byte) { slot = t.revive(hash, key, value) })
 	if err != nil {
 		panic(err)
 	}
@@ -202,9 +204,9 @@ func (t *Table) evict(slots []int) error {
 		if err != nil {
 			return err
 		}
-		t.cold = &cold{disk: t.store.db, prefix: prefix, graves: map[string]uint64{}}
+		t.cold = &cold{disk: t.store.db, look: lookup{of: t.store.db}, prefix: prefix, graves: map[string]uint64{}}
 	}
-	if err := t.cold.disk.put(t.spilling(slots)); err != nil {
+	if err := errors.Join(t.cold.look.end(), t.cold.disk.put(t.spilling(slots))); err != nil {
 		return err
 	}
 	clear(t.cold.graves)
