@@ -26,6 +26,7 @@ type database struct {
 	mu      struct {
 		sync.Mutex
 		broken error
+		begun  map[*pebble.Iterator]bool // lookups that have not ended
 	}
 }
 
@@ -127,6 +128,7 @@ func (l *lookup) get(key []byte, use func(value []byte)) (ok bool, err error) {
 			if l.it, err = l.of.db.NewIter(&pebble.IterOptions{UseL6Filters: true}); err != nil {
 				return err
 			}
+			l.of.begun(l.it, true)
 		}
 		if ok = l.it.SeekPrefixGE(key) && bytes.Equal(l.it.Key(), key); ok {
 			use(l.it.Value())
@@ -144,7 +146,33 @@ func (l *lookup) end() error {
 	if it == nil || l.of.broken() != nil {
 		return nil
 	}
+	l.of.begun(it, false)
 	return l.of.reads(it.Close)
+}
+
+// begun notes a lookup that has begun, or has ended.
+func (b *database) begun(it *pebble.Iterator, on bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.begun == nil {
+		b.mu.begun = map[*pebble.Iterator]bool{}
+	}
+	if b.mu.begun[it] = true; !on {
+		delete(b.mu.begun, it)
+	}
+}
+
+// close ends the lookups that nobody has ended, and closes the database.
+func (b *database) close() error {
+	b.mu.Lock()
+	begun := b.mu.begun
+	b.mu.begun = nil
+	b.mu.Unlock()
+	var err error
+	for it := range begun {
+		err = errors.Join(err, it.Close())
+	}
+	return errors.Join(err, b.db.Close())
 }
 
 // each calls f with every key from from to to and its value, in order, until f returns false.

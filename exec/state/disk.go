@@ -139,7 +139,7 @@ func (d *Disk) Close() error {
 	d.opens.closed = true
 	var err error
 	if db := d.opens.db; db != nil && db.broken() == nil {
-		err = db.do(db.db.Close)
+		err = db.do(db.close)
 	}
 	d.opens.db = nil
 	return d.failed("close", errors.Join(err, d.fs.RemoveAll(d.dir)))
