@@ -50,6 +50,15 @@
 // list state. Progress answers for a pending checkpoint without the loop, which may be
 // held up: stage, missing barriers, shares of the last 5 to 10 s, what is in the way.
 //
+// # State that does not fit
+//
+// Between two batches the loop has each store spill what is beyond its share of the worker's
+// memory (relax.go). Where all that could go has changed since the last barrier, the state is
+// cut beside all checkpoints: the run belongs to the next snapshot, whichever that is. Until
+// it is written the task takes in no rows, and answers triggers, commits and reads; Progress
+// says so. An operator that gets more than that within one call of the one before it, the final
+// rows of an aggregate, waits there. A disk that fails ends the task with the reason `spill`.
+//
 // # Ending
 //
 // A source that is done, or a task all of whose inputs sent `end`, calls End on its

@@ -24,7 +24,7 @@ func (b *Budget) Limit() int64 { return b.limit.Load() }
 // Used returns what all stores take, in bytes, with their runs that storage does not have yet.
 func (b *Budget) Used() int64 { return b.used.Load() + b.runs.Load() }
 
-// runsPart is the part of the budget, one over it, that runs may take which storage does
+// runsPart is the part of the budget, one over it, that is kept for runs which storage does
 // not have yet.
 const runsPart = 8
 
@@ -41,15 +41,14 @@ func (b *Budget) holds(n int64) bool {
 // near reports whether all stores together are about to have all of it.
 func (b *Budget) near() bool {
 	limit := b.limit.Load()
-	return limit > 0 && b.Used() > limit-limit/16
+	most := limit - limit/runsPart
+	return limit > 0 && b.used.Load() > most-most/16
 }
 
 // share is what a store of a size may keep.
 func (b *Budget) share(size int64) int64 {
 	limit, used := b.limit.Load(), b.used.Load()
-	if limit > 0 {
-		limit = max(limit-b.runs.Load(), limit/2)
-	}
+	limit -= limit / runsPart
 	if limit == 0 || used <= limit {
 		return size + max(limit-used, 0)
 	}

@@ -40,6 +40,9 @@ func (s *Store) Cut() *Cut {
 			t.dirty, t.gone = nil, goneKeys{}
 		}
 	}
+	if s.db != nil {
+		_ = s.rest() // who could not read was told
+	}
 	s.generation++
 	if len(c.tables) == 0 {
 		c.released.Store(true)

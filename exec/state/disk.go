@@ -90,6 +90,7 @@ func (d *Disk) options(db *database) *pebble.Options {
 	for i := range o.Levels {
 		o.TargetFileSizes[i] = diskFile
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
+		o.Levels[i].IndexBlockSize = diskFile // one for a file
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	}
 	o.EnsureDefaults()

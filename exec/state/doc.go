@@ -65,9 +65,20 @@
 //	S12  Nothing is spilled within a batch: slots hold from one Relax to the next. A table
 //	     whose slots are used beyond that is pinned.
 //	S13  A disk that fails ends the tasks that read or spill, each with an error that says
-//	     so; never the process, and never with a value that is missing.
+//	     so and names the folder (DiskError); never the process, and never with a value that
+//	     is missing. Who comes later gets another database.
 //	S14  The stores of a worker share a budget by what they have: over the limit each may keep the
-//	     same part of its size.
+//	     same part of its size. An eighth is kept for runs that storage does not have yet.
+//	S15  Runs lie on the store's shelf, in memory up to that eighth of all stores together, in
+//	     files beside the database otherwise. A file stays while a chain, or who stores or
+//	     merges, names it. Where no checkpoint takes them, the newest of about the same size
+//	     are merged (Chain.Fold).
+//	S16  A restore spills while it loads: what it loads is in the snapshot. What is to be written
+//	     anew is cut on the way, and these runs lie below that of the first cut (Runs).
+//
+// Pebble's Get does not ask the filters of the last level, where nearly all keys are; so each
+// table keeps an iterator that does, until it spills again or is cut. Filters are read whole:
+// files are small, and the cache must hold 1.25 bytes for each key on disk.
 //
 // The index also gives the entries in an order that is the same in every table and at
 // every size (Ranked), from any place on: whoever reads a large table in small parts

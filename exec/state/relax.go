@@ -44,7 +44,7 @@ func (s *Store) relax(size, share int64) error {
 		n := 0
 		var err error
 		if s.shrinks {
-			if n, err = t.shrink(shrinkSlots); err != nil {
+			if n, err = s.shrink(t, share); err != nil {
 				return err
 			}
 			stuck = stuck || n == 0 && t.index.n > 0
@@ -78,6 +78,19 @@ func (s *Store) fits() int64 {
 	}
 	size := s.account()
 	return max(s.budget.share(size)-size, 0)
+}
+
+// shrink drops chunks of a table until the store is within its share: while all may be
+// spilled, since the last ones are written to again in the next batch.
+func (s *Store) shrink(t *Table, share int64) (all int, err error) {
+	for s.account() > share {
+		n, err := t.shrink(shrinkSlots)
+		if n == 0 || err != nil {
+			return all, err
+		}
+		all += n
+	}
+	return all, nil
 }
 
 // Over reports whether the store is beyond its share by more than what is to be expected
@@ -125,6 +138,16 @@ func (s *Store) account() int64 {
 	return size
 }
 
+// rest lets the disk give up the files that reads keep.
+func (s *Store) rest() (err error) {
+	for _, t := range s.tables {
+		if t.cold != nil {
+			err = errors.Join(err, t.cold.look.end())
+		}
+	}
+	return err
+}
+
 // Close gives back what the store takes of the budget and of the disk. It is not used
 // any more, nor is its shelf.
 func (s *Store) Close() error {
@@ -136,10 +159,5 @@ func (s *Store) Close() error {
 	if s.db == nil {
 		return err
 	}
-	for _, t := range s.tables {
-		if t.cold != nil {
-			err = errors.Join(err, t.cold.look.end())
-		}
-	}
-	return errors.Join(err, s.db.drop(s.space))
+	return errors.Join(err, s.rest(), s.db.drop(s.space))
 }
