@@ -88,7 +88,9 @@ func (s *Store) relaxLoad() error {
 	if !errors.Is(err, ErrDirty) || s.generation == 0 {
 		return err
 	}
-	run, err := s.Cut().Write(s.shelf)
+	cut := s.Cut()
+	cut.entries = -1 // it is never whole: its deletions are those of what runs before it have
+	run, err := cut.Write(s.shelf)
 	if err != nil {
 		return err
 	}
