@@ -64,8 +64,9 @@ func (b *cutBench) size(ctx context.Context, c *cluster, k keyspace) (f cutFigur
 	if err != nil {
 		return f, err
 	}
-	from, before := time.Now(), seen{}
-	if before, err = c.look(); err != nil {
+	from := time.Now()
+	before, err := c.look()
+	if err != nil {
 		return f, err
 	}
 	var list []checkpointView

@@ -53,12 +53,12 @@ type restoreFigures struct {
 	handles [][]checkpoint.Handle // of each subtask
 }
 
-func (b *restoreBench) run(ctx context.Context, c common) (any, string, error) {
+func (b *restoreBench) run(ctx context.Context, c common) (_ any, _ string, err error) {
 	dir, err := os.MkdirTemp(c.dir, "restore-")
 	if err != nil {
 		return nil, "", err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	stores, stop, err := restoreStores(dir)
 	if err != nil {
 		return nil, "", err

@@ -317,7 +317,7 @@ func TestP09IdleJobs(t *testing.T) {
 	server.kill()
 	worker.kill()
 	killed := time.Now()
-	worker = start(t, "worker", dir, "worker", "--id", "w1", "--nats", ns.URL(), "--storage", storage, "--slots", "1000", "--data", filepath.Join(dir, "w1"))
+	start(t, "worker", dir, "worker", "--id", "w1", "--nats", ns.URL(), "--storage", storage, "--slots", "1000", "--data", filepath.Join(dir, "w1"))
 	serve()
 	until(t, time.Minute, "all are RUNNING again", func() bool { return running() && a.tasksOf("w1") > 0 })
 	t.Logf("all are RUNNING again %d ms after kill -9 of everything", time.Since(killed).Milliseconds())

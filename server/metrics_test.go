@@ -75,7 +75,8 @@ func TestMetrics(t *testing.T) {
 			Jobs: []job.Figures{{Job: j, Rates: rates}, {Job: over}, {Job: again}},
 			Workers: []job.WorkerFigures{
 				{Worker: job.Worker{ID: "w1", Slots: 4, FreeSlots: 3, Memory: job.Memory{Budget: 100, Heap: 90, State: 50, StateLimit: 60, Spilled: 500, Uploads: 7, Network: 8, Cache: 9}}, Up: true},
-				{Worker: job.Worker{ID: "w2", Slots: 2, Memory: job.Memory{Heap: 1}}}, {Worker: job.Worker{ID: "w3"}, Up: true},
+				{Worker: job.Worker{ID: "w2", Slots: 2, Memory: job.Memory{Heap: 1}}},
+				{Worker: job.Worker{ID: "w3"}, Up: true},
 			},
 			Channels: []job.Channel{
 				{Job: j.ID, ID: weir.ChannelID{From: at(0, 1), To: at(1, 0)}, QueuedBytes: 1, UnackedBytes: 2, CreditBytes: 3, BytesPerSecond: 4.5, Resent: 6},

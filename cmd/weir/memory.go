@@ -64,9 +64,9 @@ func sizeText(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-const memoryHelp = "memory, such as 2GiB (docs/memory.md; default: "
-
-func memoryFlag(f *pflag.FlagSet, to *byteSize, help string) { f.Var(to, "memory", help+")") }
+func memoryFlag(f *pflag.FlagSet, to *byteSize, help string) {
+	f.Var(to, "memory", "memory, such as 2GiB (docs/memory.md; default: "+help+")")
+}
 
 const (
 	leastMemory  = 64 << 20 // of a worker

@@ -143,8 +143,13 @@ func (l *lookup) get(key []byte, use func(value []byte)) (ok bool, err error) {
 func (l *lookup) end() error {
 	it := l.it
 	l.it = nil
-	if it == nil || l.of.broken() != nil {
+	if it == nil {
 		return nil
+	}
+	select {
+	case <-l.of.brokenC:
+		return nil
+	default:
 	}
 	l.of.begun(it, false)
 	return l.of.reads(it.Close)
@@ -231,8 +236,10 @@ func (b *database) ingest(list []spilled) (err error) {
 
 // drop deletes all keys of a prefix. Nothing is left where the database has failed.
 func (b *database) drop(prefix []byte) error {
-	if b.broken() != nil {
+	select {
+	case <-b.brokenC:
 		return nil
+	default:
 	}
 	return b.disk.failed("write", b.do(func() error {
 		return b.db.Excise(context.Background(), pebble.KeyRange{Start: prefix, End: after(prefix)})

@@ -72,7 +72,7 @@ func fetchAll(ctx context.Context, blobs blob.Store, handles []checkpoint.Handle
 					f.err = ctx.Err()
 					close(f.blockC)
 				}
-				return nil //nolint:nilerr // it is that of each
+				return nil
 			}
 			g.Go(func() error {
 				defer places.Release(1)

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
 	"weir"
@@ -44,20 +43,6 @@ func likeNull() int64 {
 		panic("the number whose hash is that of NULL is another one")
 	}
 	return x
-}
-
-// memoryDisk is a disk in memory that is closed at the end of the test.
-func memoryDisk(t testing.TB) *Disk {
-	d, err := NewDisk("spill", DiskOptions{FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
 }
 
 // A modelValue is an entry of the model: a plain map is the model of a table.

@@ -204,7 +204,7 @@ const spread = 30 * time.Second
 // that a server takes over at once do not take all their checkpoints at the same moments.
 func first(job weir.JobID, interval time.Duration) time.Duration {
 	h := fnv.New64a()
-	h.Write([]byte(job)) //nolint:errcheck // it never fails
+	h.Write([]byte(job))
 	room := uint64(min(interval/2, spread))
 	return interval - time.Duration(h.Sum64()%(room+1))
 }
