@@ -209,7 +209,7 @@ func (r *attack) restore(n int) {
 		r.must(s.flush())
 		var snap []checkpoint.OperatorSnapshot
 		for i, setup := range s.setups {
-			handles := r.store(s.bases[i], setup.State.Cut().Run(), fmt.Sprintf("%d/%d/%d/", r.round, sub, i))
+			handles := r.store(s.bases[i], setup.State.Cut(), fmt.Sprintf("%d/%d/%d/", r.round, sub, i))
 			snap = append(snap, checkpoint.OperatorSnapshot{Operator: setup.Operator.ID, Keyed: handles})
 		}
 		r.saved = append(r.saved, snap)
@@ -222,9 +222,13 @@ func (r *attack) restore(n int) {
 }
 
 // store lays a run over the base, inline or as objects; what has become long is merged.
-func (r *attack) store(base []checkpoint.Handle, run []state.Piece, prefix string) []checkpoint.Handle {
+func (r *attack) store(base []checkpoint.Handle, cut *state.Cut, prefix string) []checkpoint.Handle {
 	r.t.Helper()
 	const long = 6
+	run := cut.Run()
+	if cut.Whole() {
+		base = nil
+	}
 	handles := slices.Clone(base)
 	put := func(p state.Piece, delta bool) error {
 		name := ""
@@ -293,7 +297,7 @@ func (r *attack) relax(sub int) {
 		err := setup.State.Relax()
 		if errors.Is(err, state.ErrDirty) {
 			r.cuts++
-			s.bases[i] = r.store(s.bases[i], setup.State.Cut().Run(), fmt.Sprintf("aside/%d/", r.cuts))
+			s.bases[i] = r.store(s.bases[i], setup.State.Cut(), fmt.Sprintf("aside/%d/", r.cuts))
 			err = setup.State.Relax()
 		}
 		r.must(err)
