@@ -34,10 +34,6 @@ func statePlants() []plant {
 			name: "parts deleted once merged", file: "checkpoint/sim/upload.go",
 			old: "\t\tw.saw(\"state: %s merged\", map", new: "\t\tmade = handles\n\t\tdefer func() {\n\t\t\tfor _, h := range made {\n\t\t\t\tif h.Object != \"\" {\n\t\t\t\t\t_ = (blobs{t}).Delete(context.Background(), h.Object)\n\t\t\t\t}\n\t\t\t}\n\t\t}()\n\t\tw.saw(\"state: %s merged\", map",
 		},
-		{ // a full state that is not named yet may come to be
-			name: "what is not named is outlived", file: "checkpoint/collect.go",
-			old: "\tif !holds.pending {\n", new: "\tif holds != nil {\n",
-		},
 		{ // I9: merged objects outlive their attempt where a kept snapshot names them
 			name: "merged objects go with the attempt", file: "checkpoint/gc.go",
 			old: "k.Checkpoint <= last && !holds.Has(key) {\n\t\t\tleft", new: "k.Checkpoint <= last && (k.Full || !holds.Has(key)) {\n\t\t\tleft",
