@@ -109,7 +109,7 @@ func (h *harness) putting(m deploy.Deploy, puttingC <-chan struct{}) {
 		select {
 		case <-puttingC:
 			return
-		case <-time.After(time.Duration(id) * 50 * time.Millisecond): // its state was small so far, or the next one gave it up before a busy machine had written it
+		case <-time.After(50 * time.Millisecond << min(id, 10)): // its state was small so far, or the next one gave it up before a busy machine had written it
 		}
 	}
 }
