@@ -77,7 +77,7 @@
 //	     anew is cut on the way, and these runs lie below that of the first cut (Runs).
 //
 // Pebble's Get does not ask the filters of the last level, where nearly all keys are; so each
-// table keeps an iterator that does, until it spills again or is cut. Filters are read whole:
+// table keeps an iterator that does, until it spills again or is closed. Filters are read whole:
 // files are small, and the cache must hold 1.25 bytes for each key on disk.
 //
 // The index also gives the entries in an order that is the same in every table and at
@@ -87,9 +87,11 @@
 // # Goroutines
 //
 // A restore reads and decodes pieces ahead, eight at once and 32 MiB at most, in goroutines that
-// end before it does; it lays them on its caller's. Else none is started. One goroutine, the task's loop, owns the store and its tables. A cut
-// may be made a run, and released, by another one; the only thing that both sides touch is
-// the list of open cuts. A Chain belongs to whoever guards it. A Merge is self-contained.
+// end before it does; it lays them on its caller's. What writes to the disk's database does so
+// in a goroutine of its own, which may stay where the database has failed. Else none is started.
+// One goroutine, the task's loop, owns the store and its tables. A cut may be made a run, and
+// released, by another one; the only thing that both sides touch is the list of open cuts. A
+// Chain belongs to whoever guards it. A Merge is self-contained.
 //
 // # Failures
 //

@@ -138,6 +138,8 @@ func (t *Table) insertKey(hash uint64, key []byte) int {
 	return slot
 }
 
+// find, findWide, findInt and findLong are one probe, written out for each kind of key: it
+// runs for every row, without a call for the comparison.
 func (t *Table) find(hash uint64, key packed) (slot int, ok bool) {
 	if t.index.n == 0 {
 		return 0, false
