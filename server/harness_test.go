@@ -41,6 +41,7 @@ type fake struct {
 	far     func(id weir.CheckpointID) (job.Progress, error)
 	results func(q job.ResultQuery) (*job.ResultPage, error)
 	changes func(ctx context.Context, cursor string) (*job.ChangePage, error)
+	looked  func() // whenever a job was read
 	rejects func(limit int, cursor string) (*job.RejectPage, error)
 	workers []job.Worker
 	rates   job.Rates
@@ -109,6 +110,13 @@ func (f *fake) Results(ctx context.Context, idOrName string, q job.ResultQuery) 
 		return f.Service.Results(ctx, idOrName, q)
 	}
 	return f.results(q)
+}
+
+func (f *fake) Get(ctx context.Context, idOrName string) (weir.Job, error) {
+	if f.looked != nil {
+		defer f.looked()
+	}
+	return f.Service.Get(ctx, idOrName)
 }
 
 func (f *fake) Changes(ctx context.Context, idOrName, cursor string) (*job.ChangePage, error) {

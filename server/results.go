@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -31,21 +32,23 @@ type AsOf struct {
 // getResults shows a job's result table, or follows its changes.
 //
 //	@Summary		Show a job's result table, or follow its changes
-//	@Description	With Accept: text/event-stream the answer is a stream of events: reset (forget all rows; its data has columns and as_of), then change with {"op":"+I|-U|+U|-D","row":{…}}, and end when the job has ended. An event's id may be given as Last-Event-ID to go on from it.
+//	@Description	With Accept: text/event-stream and follow=rows the answer is a stream of events: rows, whose data is what the same request answers without them, now and whenever it has changed, and end when the job has ended.
+//	@Description	With Accept: text/event-stream alone it is one of changes: reset (forget all rows; its data has columns and as_of, and truncated where the table is too large to be told: then rows are left out), then change with {"op":"+I|-U|+U|-D","row":{…}}, and end when the job has ended. An event's id may be given as Last-Event-ID to go on from it.
 //	@Tags			results
 //	@Produce		json,text/event-stream
 //	@Param			job			path		string	true	"id or name"
 //	@Param			limit		query		int		false	"rows per page"	default(1000)	minimum(1)	maximum(10000)
-//	@Param			order_by	query		string	false	"columns with commas between, each with - before it or desc after it to turn its order"
+//	@Param			order_by	query		string	false	"columns with commas between, each with - before it or desc after it to turn its order; a name with a blank, a comma or - in front stands in double quotes"
 //	@Param			cursor		query		string	false	"next of the page before"
 //	@Param			at			query		string	false	"latest (live while the job runs), checkpoint:7 or savepoint:NAME"
+//	@Param			follow		query		string	false	"what a stream of events tells: each change of the table, or the page's rows"	Enums(changes,rows)	default(changes)
 //	@Param			format		query		string	false	"json"	Enums(json)
 //	@Param			numbers		query		string	false	"string: numbers that a double cannot hold are strings"	Enums(string,number)
 //	@Success		200			{object}	Results
 //	@Router			/v1/jobs/{job}/results [get]
 func (s *Server) getResults(c echo.Context) error {
 	q := query(c)
-	ask := job.ResultQuery{Limit: int(q.number("limit", 1000, 1, 10000)), OrderBy: orderBy(q.text("order_by")), Cursor: q.text("cursor"), At: q.text("at")}
+	ask := job.ResultQuery{Limit: int(q.number("limit", 1000, 1, 10000)), OrderBy: q.text("order_by"), Cursor: q.text("cursor"), At: q.text("at")}
 	if format := q.text("format"); format != "" && format != "json" {
 		q.fault("format", "is "+quoted(format)+": only json is supported by this version")
 	}
@@ -57,16 +60,32 @@ func (s *Server) getResults(c echo.Context) error {
 	default:
 		q.fault("numbers", "is "+quoted(numbers)+": give string or number")
 	}
+	stream, follow := wantsStream(c.Request()), q.text("follow")
+	switch {
+	case follow != "" && follow != "changes" && follow != "rows":
+		q.fault("follow", "is "+quoted(follow)+": give changes or rows")
+	case follow != "" && !stream:
+		q.fault("follow", "goes with Accept: text/event-stream only")
+	case follow == "rows" && ask.At != "" && ask.At != "latest":
+		q.fault("at", "is "+quoted(ask.At)+": only latest changes and can be followed")
+	}
 	if err := q.done(); err != nil {
 		return err
 	}
-	if wantsStream(c.Request()) {
+	switch {
+	case stream && follow == "rows":
+		return s.streamRows(c, ask, exact)
+	case stream:
 		return s.streamChanges(c, exact)
 	}
 	page, err := s.deps.Service.Results(c.Request().Context(), param(c, "job"), ask)
 	if err != nil {
 		return err
 	}
+	return c.JSON(http.StatusOK, viewResults(page, exact))
+}
+
+func viewResults(page *job.ResultPage, exact bool) Results {
 	v := Results{Columns: viewColumns(page.Columns), Rows: page.Rows, AsOf: viewAsOf(page.AsOf), Total: page.Total, Next: page.Next}
 	if v.Rows == nil {
 		v.Rows = []json.RawMessage{}
@@ -76,21 +95,10 @@ func (s *Server) getResults(c echo.Context) error {
 			v.Rows[i] = quoteNumbers(row)
 		}
 	}
-	return c.JSON(http.StatusOK, v)
+	return v
 }
 
 func viewAsOf(a job.AsOf) AsOf { return AsOf{Checkpoint: int64(a.Checkpoint), Live: a.Live} }
-
-// orderBy turns "-n,behavior" into "n desc,behavior".
-func orderBy(text string) string {
-	parts := strings.Split(text, ",")
-	for i, part := range parts {
-		if column, ok := strings.CutPrefix(strings.TrimSpace(part), "-"); ok {
-			parts[i] = column + " desc"
-		}
-	}
-	return strings.Join(parts, ",")
-}
 
 // streamChanges sends what changes in a job's result table until the job has ended.
 func (s *Server) streamChanges(c echo.Context, exact bool) error {
@@ -101,18 +109,21 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 	if err != nil {
 		return err
 	}
-	graph, _ := graphOf(j) // of a plan that cannot be read there is no result
 	page, err := s.deps.Service.Changes(ctx, param(c, "job"), cursor)
-	switch {
-	case err == nil:
-	case j.Status.Terminal(), !graph.keepsResult(), !errors.Is(err, weir.ErrConflict) && !errors.Is(err, job.ErrUnavailable):
-		return err // nothing is sent yet: an ordinary problem
-	default:
-		page = nil // its tasks are between attempts, or have just ended: later
+	if err != nil {
+		if !later(j, err) {
+			return err // nothing is sent yet: an ordinary problem
+		}
+		page = nil
 	}
 	out := newStream(c)
+	began, anew := time.Now(), false
 	for {
+		wait := s.opts.Poll
 		if page != nil {
+			if anew = page.Reset && !anew; page.Reset && !anew { // again: it changes faster than it can be told
+				wait = rest(wait, time.Since(began), changesSize(page))
+			}
 			if err := sendChanges(out, page, exact); err != nil {
 				return nil // the client has gone
 			}
@@ -122,9 +133,10 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 				return nil
 			}
 		}
-		if (page == nil || !page.More) && !out.pause(ctx, s.opts.Poll) {
+		if (page == nil || !page.More) && !out.pause(ctx, wait) {
 			return nil
 		}
+		began = time.Now()
 		page, err = s.deps.Service.Changes(ctx, param(c, "job"), cursor)
 		if err != nil {
 			// Its tasks may be between attempts, or have just ended. Only without the job is it over.
@@ -137,9 +149,27 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 	}
 }
 
+func changesSize(page *job.ChangePage) (n int) {
+	for _, change := range page.Changes {
+		n += len(change.Row)
+	}
+	return n
+}
+
+// later reports whether a result that could not be read will be: the job's tasks are
+// between attempts, or have just ended.
+func later(j weir.Job, err error) bool {
+	graph, _ := graphOf(j) // of a plan that cannot be read there is no result
+	return !j.Status.Terminal() && graph.keepsResult() && (errors.Is(err, weir.ErrConflict) || errors.Is(err, job.ErrUnavailable))
+}
+
 func sendChanges(out *stream, page *job.ChangePage, exact bool) error {
 	if page.Reset {
-		out.put("reset", "", map[string]any{"columns": viewColumns(page.Columns), "as_of": viewAsOf(page.AsOf)})
+		reset := map[string]any{"columns": viewColumns(page.Columns), "as_of": viewAsOf(page.AsOf)}
+		if page.Truncated {
+			reset["truncated"] = true
+		}
+		out.put("reset", "", reset)
 	}
 	for i, change := range page.Changes {
 		if exact {

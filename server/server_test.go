@@ -250,7 +250,7 @@ func TestResults(t *testing.T) {
 		}, nil
 	}
 	got := call[server.Results](t, a, "GET", "/v1/jobs/a/results?limit=2&order_by=-s,id&cursor=c&at=checkpoint:7&format=json", nil, 200)
-	if diff := cmp.Diff(job.ResultQuery{Limit: 2, OrderBy: "s desc,id", Cursor: "c", At: "checkpoint:7"}, asked); diff != "" {
+	if diff := cmp.Diff(job.ResultQuery{Limit: 2, OrderBy: "-s,id", Cursor: "c", At: "checkpoint:7"}, asked); diff != "" {
 		t.Errorf("asked: -want +got:\n%s", diff)
 	}
 	want := server.Results{

@@ -57,6 +57,11 @@ func (s *stream) put(event, id string, data any) {
 	if err != nil {
 		panic(fmt.Sprintf("server: event %s cannot be encoded: %v", event, err)) // structs of ours
 	}
+	s.putBody(event, id, body)
+}
+
+// putBody is put for data that is encoded already, in one line.
+func (s *stream) putBody(event, id string, body []byte) {
 	if id != "" {
 		fmt.Fprintf(&s.buf, "id: %s\n", id)
 	}

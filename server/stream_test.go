@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,7 +87,7 @@ func TestChanges(t *testing.T) {
 		case 5: // they have just ended
 			return nil, fmt.Errorf("%w: no such task", weir.ErrConflict)
 		case 6:
-			return &job.ChangePage{Columns: columns, Reset: true, Cursor: "c4", Status: weir.StatusRestarting}, nil
+			return &job.ChangePage{Columns: columns, Reset: true, Truncated: true, Cursor: "c4", Status: weir.StatusRestarting}, nil
 		}
 		return &job.ChangePage{Columns: columns, Cursor: "c5", Status: weir.StatusFinished}, nil
 	}
@@ -103,7 +104,7 @@ func TestChanges(t *testing.T) {
 		{"c1", "change", `{"op":"+I","row":{"n":"9007199254740993"}}`},
 		{"", "change", `{"op":"-U","row":{"n":1}}`},
 		{"c2", "change", `{"op":"+U","row":{"n":2}}`},
-		{"", "reset", `{"as_of":{"checkpoint":0,"live":false},"columns":[{"name":"n","type":"BIGINT"}]}`},
+		{"", "reset", `{"as_of":{"checkpoint":0,"live":false},"columns":[{"name":"n","type":"BIGINT"}],"truncated":true}`},
 		{"c5", "end", `{"status":"FINISHED"}`},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -111,6 +112,84 @@ func TestChanges(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"c0", "c0", "c1", "c2", "c2", "c2", "c4"}, asked); diff != "" {
 		t.Errorf("cursors: -want +got:\n%s", diff)
+	}
+}
+
+// The rows of a page are sent when they have changed; those of a job that does not run
+// are read when something became of it.
+func TestFollowRows(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.newJob(t, "a")
+	var fence weir.Fence
+	page := func(live bool, row string) (*job.ResultPage, error) {
+		return &job.ResultPage{Columns: columns, Rows: []json.RawMessage{[]byte(row)}, AsOf: job.AsOf{Checkpoint: 3, Live: live}, Total: 300_000, Next: "next"}, nil
+	}
+	reads := 0
+	a.fake.results = func(q job.ResultQuery) (*job.ResultPage, error) {
+		if want := (job.ResultQuery{Limit: 1, OrderBy: "-n"}); q != want {
+			t.Errorf("asked %+v", q)
+		}
+		switch reads++; reads {
+		case 1: // nothing can be read yet
+			return nil, fmt.Errorf("%w: no worker", job.ErrUnavailable)
+		case 2: // it has not begun: this is read until its status is another
+			fence = a.run(t, "a")
+			return page(false, `{"n":0}`)
+		case 3, 4:
+			return page(true, `{"n":9007199254740993}`)
+		case 5: // its tasks are gone
+			return nil, fmt.Errorf("%w: no such task", weir.ErrConflict)
+		case 6:
+			if err := a.store.SetStatus(t.Context(), fence, weir.StatusCanceled, nil); err != nil {
+				t.Error(err)
+			}
+			return page(true, `{"n":2}`)
+		}
+		return page(false, `{"n":1}`)
+	}
+	srv := httptest.NewServer(a)
+	t.Cleanup(srv.Close) // after the streams
+	next := follow(t, srv.URL, "/v1/jobs/a/results?follow=rows&limit=1&order_by=-n&numbers=string", "")
+	var got []event
+	for e := next(); e != (event{}); e = next() {
+		got = append(got, e)
+	}
+	rows := func(live bool, n string) event {
+		return event{"", "rows", fmt.Sprintf(`{"columns":[{"name":"n","type":"BIGINT"}],"rows":[{"n":%s}],"as_of":{"checkpoint":3,"live":%t},"total":300000,"next":"next"}`, n, live)}
+	}
+	want := []event{rows(false, "0"), rows(true, `"9007199254740993"`), rows(true, "2"), rows(false, "1"), {"", "end", `{"status":"CANCELED"}`}}
+	if diff := cmp.Diff(want, got); diff != "" || reads != 7 {
+		t.Errorf("events after %d reads: -want +got:\n%s", reads, diff)
+	}
+}
+
+// A job that has not begun is read once, however long its rows are followed.
+func TestFollowRowsAtRest(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	j := a.newJob(t, "a")
+	var reads atomic.Int32
+	a.fake.results = func(job.ResultQuery) (*job.ResultPage, error) {
+		reads.Add(1)
+		return &job.ResultPage{Columns: columns}, nil
+	}
+	var looks atomic.Int32
+	looked := make(chan struct{})
+	a.fake.looked = func() {
+		if looks.Add(1) == 10 {
+			close(looked)
+		}
+	}
+	srv := httptest.NewServer(a)
+	t.Cleanup(srv.Close) // after the streams
+	next := follow(t, srv.URL, "/v1/jobs/"+j.ID+"/results?follow=rows", "")
+	if e := next(); e.Name != "rows" {
+		t.Errorf("first event: %+v", e)
+	}
+	<-looked
+	if n := reads.Load(); n != 1 {
+		t.Errorf("read %d times", n)
 	}
 }
 

@@ -70,13 +70,16 @@ type changeLog struct {
 	rows  map[string]int // printed and not taken back
 	old   map[string]int // those of before, while the server begins anew
 	ended bool
-	err   error // of out
+	err   error // it cannot go on
 }
 
 // event takes one event of the stream in.
 func (l *changeLog) event(event, data string) error {
 	switch event {
 	case "reset":
+		if l.err = wholeReset(data); l.err != nil {
+			return l.err
+		}
 		l.settle()
 		l.old, l.rows = l.rows, map[string]int{}
 	case "change":
@@ -86,6 +89,21 @@ func (l *changeLog) event(event, data string) error {
 		l.ended = true
 	}
 	return l.err
+}
+
+// wholeReset is an error where the server begins anew and leaves rows out: what is not
+// told again cannot be known from what is gone.
+func wholeReset(data string) error {
+	var reset struct {
+		Truncated bool `json:"truncated"`
+	}
+	if err := json.Unmarshal([]byte(data), &reset); err != nil {
+		return fmt.Errorf("the server sent a reset that is none: %w", err)
+	}
+	if reset.Truncated {
+		return errors.New("the changes of this result cannot be followed: it is too large to be told anew, and some of its changes were lost, for they came too fast or its tasks were started again; weir job results JOB --limit 0 prints all of its rows")
+	}
+	return nil
 }
 
 func (l *changeLog) change(data string) {

@@ -114,4 +114,9 @@ func TestChangeLogStops(t *testing.T) {
 	if err := log.event("change", `{"op":`); err == nil {
 		t.Error("half a change was taken")
 	}
+	out := &strings.Builder{}
+	log = &changeLog{out: out, rows: map[string]int{`{"n":1}`: 1}}
+	if err := log.event("reset", `{"truncated":true}`); err == nil || !strings.Contains(err.Error(), "too large") || out.Len() > 0 {
+		t.Errorf("rows that were left out: %v, printed %q", err, out)
+	}
 }

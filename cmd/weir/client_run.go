@@ -209,18 +209,20 @@ func (f *runFlags) printResult(ctx context.Context, c *client, job jobView, stdo
 }
 
 // order names the columns, so that a small result comes out the same each time: as many
-// as a URL carries, without names that the parameter could not.
+// as a URL carries.
 func (r resultView) order() string {
 	const most = 4000
 	var names []string
 	length := 0
 	for _, c := range r.Columns {
-		if length += len(c.Name) + 1; length > most {
+		name := c.Name
+		if strings.ContainsAny(name, "\", -\t\r\n") {
+			name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+		}
+		if length += len(name) + 1; length > most {
 			break
 		}
-		if !strings.ContainsAny(c.Name, ", -\"") {
-			names = append(names, c.Name)
-		}
+		names = append(names, name)
 	}
 	return strings.Join(names, ",")
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"weir"
@@ -207,35 +205,6 @@ func (t table) query(q ResultQuery) (deploy.Query, error) {
 	out.After = c.After
 	out.OrderBy, err = t.orderBy(q.OrderBy)
 	return out, inField("order_by", err)
-}
-
-// orderBy reads "n desc, behavior".
-func (t table) orderBy(s string) ([]deploy.Order, error) {
-	if strings.TrimSpace(s) == "" {
-		return nil, nil
-	}
-	var list []deploy.Order
-	for part := range strings.SplitSeq(s, ",") {
-		words := strings.Fields(part)
-		o := deploy.Order{}
-		if n := len(words); n == 2 {
-			o.Desc = strings.EqualFold(words[1], "desc")
-			if !o.Desc && !strings.EqualFold(words[1], "asc") {
-				return nil, fmt.Errorf("%w: order_by %q: a column is followed by asc, desc or nothing", weir.ErrInvalid, s)
-			}
-		} else if n != 1 {
-			return nil, fmt.Errorf("%w: order_by %q: write columns with commas between, such as \"n desc, behavior\"", weir.ErrInvalid, s)
-		}
-		if o.Column = words[0]; !slices.ContainsFunc(t.shown(), func(c plan.Column) bool { return c.Name == o.Column }) {
-			names := make([]string, len(t.graph.Result))
-			for i, c := range t.graph.Result {
-				names[i] = c.Name
-			}
-			return nil, fmt.Errorf("%w: order_by: the result has no column %q; it has %s", weir.ErrInvalid, o.Column, strings.Join(names, ", "))
-		}
-		list = append(list, o)
-	}
-	return list, nil
 }
 
 // livingParts finds the tasks that hold the table.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir"
+	"weir/exec/deploy"
 	"weir/planner/expr"
 	"weir/planner/plan"
 )
@@ -116,6 +117,17 @@ func TestQueryOfResults(t *testing.T) {
 	if err != nil || q.Limit != maxLimit || len(q.OrderBy) != 2 || !q.OrderBy[0].Desc || q.OrderBy[1].Column != "k" {
 		t.Errorf("%+v, %v", q, err)
 	}
+	tab.graph.Result = append(tab.graph.Result, plan.Column{Name: `-a, "b"`})
+	for text, want := range map[string][]deploy.Order{
+		`-n,k`:                       {{Column: "n", Desc: true}, {Column: "k"}},
+		`"n" asc, -"-a, ""b"""`:      {{Column: "n"}, {Column: `-a, "b"`, Desc: true}},
+		"\"-a, \"\"b\"\"\" DESC\t,k": {{Column: `-a, "b"`, Desc: true}, {Column: "k"}},
+	} {
+		q, err := tab.query(ResultQuery{OrderBy: text})
+		if diff := cmp.Diff(want, q.OrderBy); diff != "" || err != nil {
+			t.Errorf("%s: %v, -want +got:\n%s", text, err, diff)
+		}
+	}
 	next := cursor{Order: "k", After: []byte("x")}.String()
 	if q, err = tab.query(ResultQuery{OrderBy: "k", Cursor: next}); err != nil || string(q.After) != "x" || q.Limit != defaultLimit {
 		t.Errorf("%+v, %v", q, err)
@@ -129,6 +141,9 @@ func TestQueryOfResults(t *testing.T) {
 		`"e30" is none`:          {Cursor: "e30"},
 		"belongs to order_by":    {Cursor: next, OrderBy: "n"},
 		"write columns with com": {OrderBy: "k,"},
+		"not closed":             {OrderBy: `"k`},
+		"followed by nothing":    {OrderBy: "-k desc"},
+		"in double quotes":       {OrderBy: "two words desc"},
 	} {
 		if _, err := tab.query(q); !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", q, err, want)

@@ -172,6 +172,36 @@ await step("markup that strangers put into a job is text", async () => {
   await shot("job-markup");
 });
 
+await step("a result of 300,000 rows is drawn at once, and the page stays quick", async () => {
+  const sql = `CREATE TABLE g (k BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '150000', 'fields.k.kind' = 'sequence', 'fields.k.start' = '0', 'fields.k.end' = '299999'); SELECT k, COUNT(*) AS n FROM g GROUP BY k`;
+  const answer = await page.request.post(`${url}/v1/jobs`, { data: { name: "large", sql } });
+  assert.equal(answer.status(), 201);
+  for (let total = 0; total < 300_000; ) {
+    total = (await (await page.request.get(`${url}/v1/jobs/large/results?limit=1`)).json()).total ?? 0;
+    await page.waitForTimeout(100);
+  }
+  await page.goto(`${url}/jobs/large`);
+  await text("300,000 rows, 200 shown").waitFor();
+  let received = 0;
+  const network = await page.context().newCDPSession(page);
+  network.on("Network.dataReceived", (e) => (received += e.dataLength));
+  await network.send("Network.enable");
+  const turns = await page.evaluate(async () => {
+    let n = 0;
+    for (const end = performance.now() + 1500; performance.now() < end; n++) await new Promise((done) => setTimeout(done, 10));
+    return n;
+  });
+  await network.detach();
+  assert.ok(turns >= 20, `the page had ${turns} turns in 1.5 s`); // of 140
+  assert.ok(received < 2e6, `the page received ${received} bytes in 1.5 s`);
+  const table = page.getByRole("table", { name: "Result" });
+  assert.equal(await table.locator("tbody tr").count(), 200);
+  await table.getByRole("button", { name: "k", exact: true }).click();
+  await table.locator("tbody tr").first().getByText("299,999", { exact: true }).waitFor();
+  await shot("job-large");
+  assert.ok((await page.request.post(`${url}/v1/jobs/large/cancel`)).ok());
+});
+
 await step("M15: a skipped row is found with its place, its reason and its text", async () => {
   const sql = `CREATE TABLE s (k STRING, v INT) WITH ('connector' = 'filesystem', 'path' = 'rejects', 'format' = 'csv'); SELECT k, SUM(v) AS v FROM s GROUP BY k`;
   const answer = await page.request.post(`${url}/v1/jobs`, { data: { name: "skipping", sql, on_row_error: "skip" } });

@@ -16,7 +16,7 @@ export type Worker = Schemas["Worker"];
 export type Event = Schemas["Event"];
 export type JobPlan = Schemas["JobPlan"];
 export type Rejects = Schemas["Rejects"];
-export type Column = Schemas["ResultColumn"];
+export type Results = Omit<Schemas["Results"], "rows"> & { rows: Record<string, unknown>[] };
 
 /** A fault of a request: one per error of a script. */
 export interface Fault {

@@ -356,7 +356,8 @@ export interface paths {
         };
         /**
          * Show a job's result table, or follow its changes
-         * @description With Accept: text/event-stream the answer is a stream of events: reset (forget all rows; its data has columns and as_of), then change with {"op":"+I|-U|+U|-D","row":{…}}, and end when the job has ended. An event's id may be given as Last-Event-ID to go on from it.
+         * @description With Accept: text/event-stream and follow=rows the answer is a stream of events: rows, whose data is what the same request answers without them, now and whenever it has changed, and end when the job has ended.
+         *     With Accept: text/event-stream alone it is one of changes: reset (forget all rows; its data has columns and as_of, and truncated where the table is too large to be told: then rows are left out), then change with {"op":"+I|-U|+U|-D","row":{…}}, and end when the job has ended. An event's id may be given as Last-Event-ID to go on from it.
          */
         get: operations["getV1JobsJobResults"];
         put?: never;
@@ -2278,12 +2279,14 @@ export interface operations {
             query?: {
                 /** @description rows per page */
                 limit?: number;
-                /** @description columns with commas between, each with - before it or desc after it to turn its order */
+                /** @description columns with commas between, each with - before it or desc after it to turn its order; a name with a blank, a comma or - in front stands in double quotes */
                 order_by?: string;
                 /** @description next of the page before */
                 cursor?: string;
                 /** @description latest (live while the job runs), checkpoint:7 or savepoint:NAME */
                 at?: string;
+                /** @description what a stream of events tells: each change of the table, or the page's rows */
+                follow?: "changes" | "rows";
                 /** @description json */
                 format?: "json";
                 /** @description string: numbers that a double cannot hold are strings */

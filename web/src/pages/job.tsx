@@ -60,7 +60,7 @@ export function JobPage() {
       {tab === "overview" && (
         <div className="stack">
           <JobGraph job={job} />
-          <JobResult job={job} />
+          <JobResult key={job.id} job={job} />
         </div>
       )}
       {tab === "checkpoints" && (
