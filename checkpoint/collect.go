@@ -139,6 +139,7 @@ func (c *Collector) round(ctx context.Context, job weir.JobID) (bool, error) {
 	if retained, err = c.rows.Retained(ctx, job); err != nil {
 		return false, err
 	}
+	read := c.jobs[job].objects // of what was kept until now
 	holds, err := c.holds(ctx, job, retained)
 	if err != nil {
 		return false, err
@@ -151,7 +152,7 @@ func (c *Collector) round(ctx context.Context, job weir.JobID) (bool, error) {
 	if s.Fence.Attempt != attempt {
 		return false, fmt.Errorf("attempt %v follows %v: %w", s.Fence.Attempt, attempt, weir.ErrStale)
 	}
-	done, err := c.clear(ctx, job, s, given, holds)
+	done, err := c.clear(ctx, job, s, given, read, holds)
 	// A deleted job is done with once nothing of it is kept but savepoints.
 	done.Job = done.Job && !slices.ContainsFunc(retained, func(r Retained) bool { return r.Type == TypeCheckpoint })
 	if !done.Empty() {
@@ -224,8 +225,9 @@ func (c *Collector) holds(ctx context.Context, job weir.JobID, retained []Retain
 	return h, nil
 }
 
-// clear deletes what was given up and returns what is gone altogether.
-func (c *Collector) clear(ctx context.Context, job weir.JobID, s Subject, given GivenUp, holds *Holds) (done GivenUp, err error) {
+// clear deletes what was given up and returns what is gone altogether. read are the objects
+// of manifests that were read before.
+func (c *Collector) clear(ctx context.Context, job weir.JobID, s Subject, given GivenUp, read map[string][]string, holds *Holds) (done GivenUp, err error) {
 	if given.Job {
 		keys, err := listKeys(ctx, c.blobs, JobPrefix(job))
 		if err == nil {
@@ -239,7 +241,13 @@ func (c *Collector) clear(ctx context.Context, job weir.JobID, s Subject, given 
 	listed := map[weir.AttemptID][]string{}
 	var errs []error
 	for _, r := range given.Checkpoints {
-		if err := c.clearCheckpoint(ctx, r, listed, holds); err != nil {
+		var err error
+		if named, ok := read[r.Manifest]; ok && r.Status == StatusCompleted {
+			err = c.delete(ctx, Garbage(r, named, listed[r.Attempt], true, holds))
+		} else {
+			err = c.clearCheckpoint(ctx, r, listed, holds)
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("checkpoint %d: %w", r.ID, err))
 			continue
 		}

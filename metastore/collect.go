@@ -57,6 +57,15 @@ func (s *Store) Subject(ctx context.Context, job weir.JobID) (checkpoint.Subject
 	return out, nil
 }
 
+// collectable selects what tells whether something of a job may have to be collected.
+// ($1: attempts that ended until then, $2: jobs after it, $3: so many of them)
+const collectable = `SELECT j.id, j.status, j.checkpoint, j.ended_at, j.deleted_at IS NOT NULL,
+	j.deleted_at IS NOT NULL AND j.purged_at IS NULL
+	OR EXISTS (SELECT 1 FROM checkpoints c WHERE c.job = j.id AND ` + givenUp + `)
+	OR EXISTS (SELECT 1 FROM attempts a WHERE a.job = j.id AND NOT a.swept AND a.ended_at <= $1),
+	(SELECT COUNT(*) FROM checkpoints c WHERE c.job = j.id AND c.status = 'completed' AND NOT c.discarded AND c.type = 'checkpoint')
+	FROM jobs j WHERE j.id > $2 ORDER BY j.id LIMIT $3`
+
 // Collectable lists jobs, by id after one, of which something may have to be collected:
 // limit of them are looked at, next is the last of these, empty at the end. The folders
 // of attempts are looked through linger after their end.
@@ -67,12 +76,7 @@ func (s *Store) Collectable(ctx context.Context, after weir.JobID, limit int, li
 	if err != nil {
 		return nil, "", wrap("list jobs to collect", err)
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT j.id, j.status, j.checkpoint, j.ended_at, j.deleted_at IS NOT NULL,
-		j.deleted_at IS NOT NULL AND j.purged_at IS NULL
-		OR EXISTS (SELECT 1 FROM checkpoints c WHERE c.job = j.id AND `+givenUp+`)
-		OR EXISTS (SELECT 1 FROM attempts a WHERE a.job = j.id AND NOT a.swept AND a.ended_at <= $1),
-		(SELECT COUNT(*) FROM checkpoints c WHERE c.job = j.id AND c.status = 'completed' AND NOT c.discarded AND c.type = 'checkpoint')
-		FROM jobs j WHERE j.id > $2 ORDER BY j.id LIMIT $3`, over, after, limit)
+	rows, err := s.read.QueryContext(ctx, collectable, over, after, limit)
 	if err != nil {
 		return nil, "", wrap("list jobs to collect", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
 
 	"weir"
 	"weir/migrations"
@@ -27,15 +27,15 @@ func openSQLite(path string, _ Options) (database, error) {
 	}
 	query := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "foreign_keys(1)", "synchronous(FULL)"}}
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()
-	write, err := sql.Open("sqlite", dsn+"&_txlock=immediate")
+	writer, err := sqlite.NewConnector(dsn + "&_txlock=immediate")
 	if err != nil {
 		return database{}, fmt.Errorf("metastore sqlite:%s: %w", path, err)
 	}
-	read, err := sql.Open("sqlite", dsn)
+	reader, err := sqlite.NewConnector(dsn)
 	if err != nil {
-		write.Close()
 		return database{}, fmt.Errorf("metastore sqlite:%s: %w", path, err)
 	}
+	write, read := sql.OpenDB(preparing{writer}), sql.OpenDB(preparing{reader})
 	write.SetMaxOpenConns(1)
 	read.SetMaxOpenConns(4)
 	return database{
