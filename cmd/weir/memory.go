@@ -118,7 +118,7 @@ func planWorker(l limit) (memoryPlan, error) {
 	if l.bytes < leastMemory {
 		return memoryPlan{}, fmt.Errorf("%s leaves a worker %s of memory, it needs at least %s: %w", l.from, sizeText(l.bytes), sizeText(leastMemory), errUsage)
 	}
-	p := memoryPlan{budget: l, cache: min(max(l.bytes/6-12<<20, 2<<20), 512<<20)}
+	p := memoryPlan{budget: l, cache: min(max(l.bytes/16, 2<<20), 512<<20)}
 	// The cache's blocks are of many sizes: the C library takes up to 2.4 times as much for them.
 	p.heap = l.bytes - min(l.bytes/4, programPages) - p.cache*5/2
 	p.network = min(p.heap/8, 32<<20)

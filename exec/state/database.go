@@ -113,9 +113,8 @@ func (b *database) reads(f func() error) (err error) {
 	return b.disk.failed("read", f())
 }
 
-// A lookup finds keys in a database as it was when it began: with the filters of all levels,
-// which the database's own Get leaves out at the last one, where nearly all lies. It is its
-// owner's goroutine's.
+// A lookup finds keys in a database as it was when it began: looking at all levels anew for
+// each key, as the database's own Get does, takes longer. It is its owner's goroutine's.
 type lookup struct {
 	of *database
 	it *pebble.Iterator // nil: not begun
@@ -125,7 +124,7 @@ type lookup struct {
 func (l *lookup) get(key []byte, use func(value []byte)) (ok bool, err error) {
 	err = l.of.reads(func() (err error) {
 		if l.it == nil {
-			if l.it, err = l.of.db.NewIter(&pebble.IterOptions{UseL6Filters: true}); err != nil {
+			if l.it, err = l.of.db.NewIter(nil); err != nil {
 				return err
 			}
 			l.of.begun(l.it, true)

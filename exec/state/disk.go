@@ -40,9 +40,7 @@ type Disk struct {
 
 // DiskOptions tune a Disk; the zero value works.
 type DiskOptions struct {
-	// Cache is the size of the block cache in bytes; 0: 8 MiB. It also holds the filters,
-	// which tell that a key is not there: 1.25 bytes for each key on disk.
-	Cache int64
+	Cache int64  // size of the block cache in bytes; 0: 8 MiB
 	FS    vfs.FS // nil: the operating system's
 	// Memory: the folder is one in memory; for tests.
 	Memory bool
@@ -55,6 +53,7 @@ const (
 	diskMemTable = 64 << 10 // nothing is ever put there
 	diskFiles    = 500      // open at a time
 	diskBase     = 256 << 20
+	diskBlock    = 8 << 10
 	bloomBits    = 10      // per key, of a filter
 	diskFile     = 4 << 20 // of a table: a file's filter is one block of the cache
 )
@@ -89,8 +88,11 @@ func (d *Disk) options(db *database) *pebble.Options {
 	}
 	for i := range o.Levels {
 		o.TargetFileSizes[i] = diskFile
-		o.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
+		if o.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits); i == len(o.Levels)-1 {
+			o.Levels[i].FilterPolicy = pebble.NoFilterPolicy
+		}
 		o.Levels[i].IndexBlockSize = diskFile // one for a file
+		o.Levels[i].BlockSize = diskBlock
 		o.Levels[i].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	}
 	o.EnsureDefaults()

@@ -53,7 +53,7 @@
 //
 //	task's loop, between two batches: Relax ──▶ over the share? ─┬─ clean entries, oldest first ──▶ SST ──▶ Disk
 //	                                                             └─ none: ErrDirty ──▶ the loop cuts, the run is awaited
-//	Find, Upsert ──▶ memory ── not there ──▶ graves ──▶ Disk ──▶ memory, changed
+//	Find, Upsert ──▶ memory ── not there ──▶ filter, graves ──▶ Disk ──▶ memory, changed
 //
 //	S9   Only an entry that no open cut and no later run has still to show is spilled: what is
 //	     on disk is in a run already. So the disk is scratch: it is empty when it is
@@ -76,9 +76,11 @@
 //	S16  A restore spills while it loads: what it loads is in the snapshot. What is to be written
 //	     anew is cut on the way, and these runs lie below that of the first cut (Runs).
 //
-// Pebble's Get does not ask the filters of the last level, where nearly all keys are; so each
-// table keeps an iterator that does, until it spills again or is closed. Filters are read whole:
-// files are small, and the cache must hold 1.25 bytes for each key on disk.
+// A filter in memory tells, of nearly every key that is not on disk, that it is not: 1.6 to 3 bytes
+// for each that is, and a third of the store's share at most. Pebble has filters for all levels
+// but the last one, where nearly all keys lie, and a table keeps an iterator over them until
+// it spills again. A filter never forgets a key; where many have left the disk, one is made anew,
+// a thousand keys in each Relax.
 //
 // The index also gives the entries in an order that is the same in every table and at
 // every size (Ranked), from any place on: whoever reads a large table in small parts

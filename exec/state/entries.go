@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"iter"
-	"math/bits"
 	"slices"
 )
 
@@ -89,11 +88,10 @@ func appendPlace(dst []byte, e Entry) []byte {
 func (t *Table) coldFrom(from uint32) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		c := t.cold
-		err := c.disk.each(binary.BigEndian.AppendUint32(slices.Clone(c.prefix), from), after(c.prefix), func(key, value []byte) bool {
-			key = key[len(c.prefix):]
-			rank := binary.BigEndian.Uint32(key)
-			key = key[4:]
-			e := Entry{Hash: uint64(binary.LittleEndian.Uint32(value))<<32 | uint64(bits.Reverse32(rank)), Key: key}
+		err := c.disk.each(c.fromRank(from), after(c.prefix), func(key, value []byte) bool {
+			hash := c.hashOf(key, value)
+			key = key[len(c.prefix)+4:]
+			e := Entry{Hash: hash, Key: key}
 			if _, gone := c.graves[string(key)]; gone {
 				return true
 			}

@@ -12,6 +12,7 @@ const (
 	spillPart   = 8   // of those in memory, at most
 	shrinkSlots = 128 // chunks
 	graveSize   = 80  // bytes of one, about
+	filterPart  = 3   // of a store's share: filters take a third of it at most
 )
 
 // ErrDirty says that what could be spilled has still to be shown by a cut: take one, and
@@ -57,6 +58,11 @@ func (s *Store) relax(size, share int64) error {
 		}
 		if n == 0 && t.cold != nil && len(t.cold.graves) > spillSlots {
 			if err := t.evict(nil); err != nil {
+				return err
+			}
+		}
+		if t.cold != nil {
+			if err := t.sift(); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -15,6 +16,8 @@ type cold struct {
 	look   lookup
 	prefix []byte            // of its keys
 	n      int               // entries that are on disk only
+	filter filter            // knows at least these
+	sieve  *sieve            // what takes its place; nil: nothing does
 	graves map[string]uint64 // keys that were deleted of which disk has a version, and their hashes
 	key    []byte            // scratch
 }
@@ -33,11 +36,25 @@ func (c *cold) at(dst []byte, hash uint64, key []byte) []byte {
 	return append(dst, key...)
 }
 
+// fromRank is the least key from a rank on.
+func (c *cold) fromRank(rank uint32) []byte {
+	return binary.BigEndian.AppendUint32(slices.Clone(c.prefix), rank)
+}
+
+// hashOf returns the hash of an entry on disk.
+func (c *cold) hashOf(key, value []byte) uint64 {
+	rank := binary.BigEndian.Uint32(key[len(c.prefix):])
+	return uint64(binary.LittleEndian.Uint32(value))<<32 | uint64(bits.Reverse32(rank))
+}
+
 // recall brings an entry from disk into memory; ok is false where it is not there. It
 // counts as changed, so that what is brought is what the next run shows. What cannot be read
 // is a panic: the task fails, and begins again from its checkpoint.
 func (t *Table) recall(hash uint64, key []byte) (slot int, ok bool) {
 	c := t.cold
+	if !c.filter.knows(hash) {
+		return 0, false
+	}
 	if _, gone := c.graves[string(key)]; gone {
 		return 0, false
 	}
@@ -210,6 +227,7 @@ func (t *Table) evict(slots []int) error {
 		return err
 	}
 	clear(t.cold.graves)
+	t.learn(slots)
 	for _, slot := range slots {
 		t.remove(slot, t.chunks[slot>>chunkBits])
 	}

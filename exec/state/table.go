@@ -42,7 +42,10 @@ func newTable(s *Store, name string, l Layout) *Table {
 func (t *Table) bytes() int64 {
 	n := int64(t.size + t.index.size + 8*cap(t.free))
 	if t.cold != nil {
-		n += int64(len(t.cold.graves)) * graveSize
+		n += int64(len(t.cold.graves))*graveSize + t.cold.filter.size()
+		if t.cold.sieve != nil {
+			n += t.cold.sieve.size()
+		}
 	}
 	return n
 }
