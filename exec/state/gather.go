@@ -5,108 +5,125 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
-)
 
-// A place names a changed entry in a cutTable: chunk<<chunkBits | slot, or a deletion.
-type place struct {
-	hash uint64
-	at   uint64
-}
+	"weir"
+	"weir/exec/batch"
+)
 
 const goneAt = 1 << 63
 
-// gather lists what changed in a table by (hash, key).
-func (t *cutTable) gather() []place {
-	n := len(t.gone.hashes)
-	for _, c := range t.chunks {
-		for w := range c.dirty {
-			n += bits.OnesCount64(c.dirty[w] & c.live[w])
-		}
-	}
-	list := make([]place, 0, n)
-	for k, c := range t.chunks {
-		for w := range c.dirty {
-			for set := c.dirty[w] & c.live[w]; set != 0; set &= set - 1 {
-				list = append(list, place{at: uint64(k)<<chunkBits | uint64(w<<6|bits.TrailingZeros64(set))})
+// A gathered is what changed in a table, by (hash, key): counts of numbers as they are, so that
+// each is looked at once; others, and what has deletions or NULL, as places.
+type gathered struct {
+	of     *cutTable
+	pairs  *parts[pair] // nil: it is places
+	places *parts[place]
+	n      int // entries that are there
+}
+
+// gather looks at everything that changed in a table.
+func (t *cutTable) gather(g weir.KeyGroupRange, maxParallelism int) gathered {
+	if t.plain() {
+		p := newParts[pair](g, maxParallelism)
+		t.changed(func(at []uint64) {
+			for _, at := range at {
+				r := t.chunks[at>>chunkBits].records[at&chunkMask*2:]
+				p.add(pair{batch.HashInt(int64(r[0])), r[0], r[1]})
 			}
-		}
+		})
+		return gathered{of: t, pairs: p, n: p.n}
 	}
-	for i := range list {
-		if i%warmPlaces == 0 {
-			t.warm(list[i:min(i+warmPlaces, len(list))])
+	p := newParts[place](g, maxParallelism)
+	t.changed(func(at []uint64) {
+		for _, at := range at {
+			p.add(place{t.chunks[at>>chunkBits].hash(t.rec, int(at&chunkMask)), at})
 		}
-		p := &list[i]
-		p.hash = t.chunks[p.at>>chunkBits].hash(t.rec, int(p.at&chunkMask))
-	}
+	})
+	n := p.n
 	for i, hash := range t.gone.hashes {
-		list = append(list, place{hash, goneAt | uint64(i)})
+		p.add(place{hash, goneAt | uint64(i)})
 	}
-	list = byHash(list)
-	t.settle(list)
-	return list
+	return gathered{of: t, places: p, n: n}
+}
+
+// plain reports whether all that changed are numbers with a word each.
+func (t *cutTable) plain() bool {
+	return t.rec.ints && t.rec.stride == 2 && t.rec.blob == 0 && len(t.gone.hashes) == 0 &&
+		!slices.ContainsFunc(t.chunks, func(c *chunk) bool { return c.null > 0 })
 }
 
 // warmPlaces are read ahead at a time.
 const warmPlaces = 64
 
-// warm reads what is read next of the entries at places, so that the processor waits for
-// many places of memory at once instead of one after the other.
-func (t *cutTable) warm(list []place) {
-	var sum uint64
-	for _, p := range list {
-		if p.at&goneAt == 0 {
-			sum += t.chunks[p.at>>chunkBits].records[int(p.at&chunkMask)*t.rec.stride]
+// changed calls f with the places of the entries that changed, some at a time. They have been
+// read by then, so that the processor waits for many places of memory at once instead of
+// one after the other.
+func (t *cutTable) changed(f func(at []uint64)) {
+	var list [warmPlaces]uint64
+	n := 0
+	for k, c := range t.chunks {
+		for w := range c.dirty {
+			for set := c.dirty[w] & c.live[w]; set != 0; set &= set - 1 {
+				list[n] = uint64(k)<<chunkBits | uint64(w<<6|bits.TrailingZeros64(set))
+				if n++; n == len(list) {
+					t.warm(list[:])
+					f(list[:])
+					n = 0
+				}
+			}
 		}
+	}
+	f(list[:n])
+}
+
+func (t *cutTable) warm(list []uint64) {
+	var sum uint64
+	for _, at := range list {
+		sum += t.chunks[at>>chunkBits].records[int(at&chunkMask)*t.rec.stride]
 	}
 	t.warmed = byte(sum)
 }
 
-// byHash sorts places by hash: into buckets by the highest bits that differ, and each of
-// these by comparison, since hashes spread.
-func byHash(list []place) []place {
-	if len(list) < 64 {
-		slices.SortFunc(list, func(a, b place) int { return cmp.Compare(a.hash, b.hash) })
-		return list
+// write writes what was gathered as blocks; whole: without deletions.
+func (g gathered) write(w *runWriter, whole bool) error {
+	to := w.begin(g.of.name, g.of.layout)
+	if g.pairs != nil {
+		return g.writePairs(w, to)
 	}
-	least, most := list[0].hash, list[0].hash
-	for _, p := range list {
-		least, most = min(least, p.hash), max(most, p.hash)
+	for list := range g.places.each() {
+		if whole {
+			list = slices.DeleteFunc(list, func(p place) bool { return p[1]&goneAt != 0 })
+		}
+		g.of.settle(list)
+		for len(list) > 0 {
+			list = g.of.fill(to, list)
+			if to.full() {
+				if err := w.flush(); err != nil {
+					return err
+				}
+			}
+		}
 	}
-	shift := max(bits.Len64(most-least)-(bits.Len(uint(len(list)))-2), 0)
-	starts := make([]int32, (most-least)>>shift+2)
-	for _, p := range list {
-		starts[(p.hash-least)>>shift+1]++
-	}
-	for i := 1; i < len(starts); i++ {
-		starts[i] += starts[i-1]
-	}
-	sorted := make([]place, len(list))
-	for _, p := range list {
-		b := (p.hash - least) >> shift
-		sorted[starts[b]] = p
-		starts[b]++
-	}
-	from := 0
-	for _, to := range starts[:len(starts)-1] { // each is now where its bucket ends
-		sortBucket(sorted[from:to])
-		from = int(to)
-	}
-	return sorted
+	return w.flush()
 }
 
-func sortBucket(list []place) {
-	if len(list) > 48 {
-		slices.SortFunc(list, func(a, b place) int { return cmp.Compare(a.hash, b.hash) })
-		return
-	}
-	for i := 1; i < len(list); i++ {
-		p := list[i]
-		j := i
-		for ; j > 0 && list[j-1].hash > p.hash; j-- {
-			list[j] = list[j-1]
+func (g gathered) writePairs(w *runWriter, to *columns) error {
+	for list := range g.pairs.each() {
+		for len(list) > 0 {
+			n := min(len(list), maxBlockEntries-to.len())
+			for i := range list[:n] {
+				r := &list[i]
+				to.hashes, to.ints, to.words[0] = append(to.hashes, r[0]), append(to.ints, r[1]), append(to.words[0], r[2])
+			}
+			list = list[n:]
+			if to.full() {
+				if err := w.flush(); err != nil {
+					return err
+				}
+			}
 		}
-		list[j] = p
 	}
+	return w.flush()
 }
 
 // settle orders the places of one hash by key, and where an entry was deleted and came
@@ -114,12 +131,12 @@ func sortBucket(list []place) {
 func (t *cutTable) settle(list []place) {
 	for from := 0; from < len(list); {
 		to := from + 1
-		for to < len(list) && list[to].hash == list[from].hash {
+		for to < len(list) && list[to][0] == list[from][0] {
 			to++
 		}
 		if to-from > 1 {
 			slices.SortFunc(list[from:to], func(a, b place) int {
-				return cmp.Or(bytes.Compare(t.key(a), t.key(b)), cmp.Compare(b.at&goneAt, a.at&goneAt), cmp.Compare(a.at, b.at))
+				return cmp.Or(bytes.Compare(t.key(a), t.key(b)), cmp.Compare(b[1]&goneAt, a[1]&goneAt), cmp.Compare(a[1], b[1]))
 			})
 		}
 		from = to
@@ -128,10 +145,10 @@ func (t *cutTable) settle(list []place) {
 
 // key returns the key of a place.
 func (t *cutTable) key(p place) []byte {
-	if p.at&goneAt != 0 {
-		return t.gone.key(int(p.at &^ goneAt))
+	if p[1]&goneAt != 0 {
+		return t.gone.key(int(p[1] &^ goneAt))
 	}
-	return t.chunks[p.at>>chunkBits].key(t.rec, int(p.at&chunkMask), nil)
+	return t.chunks[p[1]>>chunkBits].key(t.rec, int(p[1]&chunkMask), nil)
 }
 
 // fill appends the entries at places to columns, at most to a block's size, and returns
@@ -142,15 +159,26 @@ func (t *cutTable) fill(to *columns, list []place) (rest []place) {
 			return list[i:]
 		}
 		if i%warmPlaces == 0 {
-			t.warm(list[i:min(i+warmPlaces, len(list))])
+			t.warmPlaces(list[i:min(i+warmPlaces, len(list))])
 		}
-		if p.at&goneAt == 0 {
-			to.addRecord(p.hash, t.chunks[p.at>>chunkBits], t.rec, int(p.at&chunkMask))
+		if p[1]&goneAt == 0 {
+			to.addRecord(p[0], t.chunks[p[1]>>chunkBits], t.rec, int(p[1]&chunkMask))
 			continue
 		}
-		if again := i+1 < len(list) && list[i+1].hash == p.hash && bytes.Equal(t.key(list[i+1]), t.key(p)); !again {
-			to.addGone(p.hash, t.key(p))
+		if again := i+1 < len(list) && list[i+1][0] == p[0] && bytes.Equal(t.key(list[i+1]), t.key(p)); !again {
+			to.addGone(p[0], t.key(p))
 		}
 	}
 	return nil
+}
+
+// warmPlaces is warm for places.
+func (t *cutTable) warmPlaces(list []place) {
+	var sum uint64
+	for _, p := range list {
+		if p[1]&goneAt == 0 {
+			sum += t.chunks[p[1]>>chunkBits].records[int(p[1]&chunkMask)*t.rec.stride]
+		}
+	}
+	t.warmed = byte(sum)
 }

@@ -199,23 +199,15 @@ func (c *Cut) write(size int, emit func(Piece) error) error {
 	defer c.Release()
 	w := newRunWriter(c.maxParallelism, size, emit)
 	slices.SortFunc(c.tables, func(a, b cutTable) int { return compareNames(a.name, b.name) })
-	lists, entries := make([][]place, len(c.tables)), 0
+	all, entries := make([]gathered, len(c.tables)), 0
 	for i := range c.tables {
-		lists[i] = c.tables[i].gather()
-		entries += len(lists[i]) - len(c.tables[i].gone.hashes)
+		all[i] = c.tables[i].gather(c.keyGroups, c.maxParallelism)
+		entries += all[i].n
 	}
 	c.whole = entries > 0 && entries == c.entries
-	for i, left := range lists {
-		t := &c.tables[i]
-		if c.whole {
-			left = slices.DeleteFunc(left, func(p place) bool { return p.at&goneAt != 0 })
-		}
-		to := w.begin(t.name, t.layout)
-		for len(left) > 0 {
-			left = t.fill(to, left)
-			if err := w.flush(); err != nil {
-				return err
-			}
+	for _, g := range all {
+		if err := g.write(w, c.whole); err != nil {
+			return err
 		}
 	}
 	return w.end()
