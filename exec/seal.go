@@ -1,0 +1,104 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+
+	"weir/exec/state"
+)
+
+// unsealed waits for the oldest upload whose cuts are no runs yet; nil: none will come.
+func (w *uploader) unsealed() *upload {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		if u := w.unsealedNow(); u != nil {
+			return u
+		}
+		if w.mu.ended {
+			return nil
+		}
+		w.moreC.Wait()
+	}
+}
+
+// seal makes runs of an upload's cuts and sees what its snapshot consists of. An error is
+// a broken invariant.
+func (w *uploader) seal(ctx context.Context, u *upload) (err error) {
+	defer u.release()
+	defer func() {
+		if p := recover(); p != nil {
+			err = w.task.panicked(p)
+		}
+		if err != nil && !u.aside {
+			w.task.decline(u, err)
+		}
+	}()
+	runs := make([][]state.Piece, len(u.cuts))
+	if ctx.Err() == nil {
+		if err = w.writeRuns(u, runs); err != nil {
+			return err
+		}
+	}
+	u.release() // before anybody hears of it
+	return w.add(u, runs)
+}
+
+// writeRuns makes the runs of an upload's cuts, and counts what that takes of a core.
+func (w *uploader) writeRuns(u *upload, runs [][]state.Piece) (err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began := coreTime(w.task.now)
+	for i, c := range u.cuts {
+		if runs[i], err = c.cut.Write(c.node.setup.State.Shelf()); err != nil {
+			return inOperator(c.node, &reasonError{ReasonSpill, err})
+		}
+	}
+	w.task.stats.sealNS.Add(int64(coreTime(w.task.now) - began))
+	return nil
+}
+
+// add adds the runs of an upload to their chains, and sees what its snapshot consists of.
+func (w *uploader) add(u *upload, runs [][]state.Piece) (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if u.aside {
+		for i, c := range u.cuts {
+			c.node.chain.Add(u.id, runs[i], c.cut.Whole())
+		}
+		w.sealedNow(u)
+		return w.tidyShelves(u)
+	}
+	for i, c := range u.cuts {
+		chain := c.node.chain
+		chain.Add(u.id, runs[i], c.cut.Whole())
+		chain.Rebase(u.origin.base)
+		c.parts = chain.Snapshot(u.origin.whole)
+		u.timing.NewBytes += chain.Extra()
+	}
+	w.sealedNow(u)
+	w.tell()
+	return w.tidyShelves(u)
+}
+
+// sealedNow says that the cuts of an upload are runs; w.mu is held.
+func (w *uploader) sealedNow(u *upload) {
+	u.sealed = true
+	if u.aside || u.givenUp.Load() {
+		w.mu.open = slices.DeleteFunc(w.mu.open, func(other *upload) bool { return other == u })
+	}
+	w.sealC.Broadcast()
+	if w.task.stats.tight.Load() {
+		w.task.mail.wake()
+	}
+}
+
+// tidyShelves does it for the nodes of an upload; w.mu is held.
+func (w *uploader) tidyShelves(u *upload) (err error) {
+	for _, c := range u.cuts {
+		err = errors.Join(err, w.tidyShelf(c.node))
+	}
+	return err
+}
