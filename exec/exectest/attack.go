@@ -62,7 +62,7 @@ func Attack(t *testing.T, c Case) {
 	}
 	spilled = true
 	check("one by one", 1, 1, 0)
-	check("snapshot and restore after every third row", 1, 1, 3)
+	check("snapshot and restore after every third pair", 1, 2, 3)
 	if c.Keys != nil {
 		check("one, two, three subtasks in turn", 3, 2, 2)
 	}

@@ -43,7 +43,7 @@ func TestPlannedStateSize(t *testing.T) { //nolint:paralleltest // it measures t
 // measured gives the bytes of heap for an entry of an operator's state.
 func measured(t *testing.T, g *plan.Graph, id weir.OperatorID) float64 {
 	t.Helper()
-	const entries = 300_000 // the segments of the index are then 57 % full
+	const entries = 75_000 // the segments of the index are then 57 % full
 	for i, c := range g.Chains {
 		input := g.Input(i)
 		for _, o := range c.Operators {

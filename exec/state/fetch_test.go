@@ -3,10 +3,10 @@ package state
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -85,17 +85,54 @@ func large(t testing.TB, blobs blob.Store, pieceSize int) (*Store, []checkpoint.
 	return s, append(handles, objects(t, blobs, "2", s.Cut().run(pieceSize), true)...)
 }
 
-// contents are all entries of a store within key groups.
-func contents(s *Store, groups weir.KeyGroupRange) map[string]string {
-	all := map[string]string{}
+// contents are the entries of each table of a store, and how many each key group has.
+func contents(s *Store) (all map[string]map[string]string, counts [testGroups]int) {
+	all = map[string]map[string]string{}
+	var value []byte
 	for _, table := range s.tables {
+		m := make(map[string]string, table.Len())
 		for e := range table.Entries() {
-			if groups.Contains(weir.KeyGroupOf(e.Hash, s.maxParallelism)) {
-				all[table.name+" "+string(e.Key)] = fmt.Sprint(e.Words, string(e.Blob))
+			value = appendContent(value[:0], e)
+			m[string(e.Key)] = string(value)
+			counts[weir.KeyGroupOf(e.Hash, testGroups)]++
+		}
+		all[table.name] = m
+	}
+	return all, counts
+}
+
+func appendContent(dst []byte, e Entry) []byte {
+	for _, w := range e.Words {
+		dst = binary.LittleEndian.AppendUint64(dst, w)
+	}
+	return append(dst, e.Blob...)
+}
+
+// wrong says what a store holds that differs from the contents of another within key groups.
+func wrong(s *Store, all map[string]map[string]string, counts [testGroups]int, groups weir.KeyGroupRange) string {
+	want := 0
+	for _, n := range counts[groups.Start:groups.End] {
+		want += n
+	}
+	if s.Len() != want {
+		return fmt.Sprintf("%d entries of %d", s.Len(), want)
+	}
+	n := 0
+	var value []byte
+	for _, table := range s.tables {
+		m := all[table.name]
+		for e := range table.Entries() {
+			value = appendContent(value[:0], e)
+			if want, ok := m[string(e.Key)]; !ok || want != string(value) || !groups.Contains(weir.KeyGroupOf(e.Hash, testGroups)) {
+				return fmt.Sprintf("%s: %q has %v %q", table.name, e.Key, e.Words, e.Blob)
 			}
+			n++
 		}
 	}
-	return all
+	if n != want {
+		return fmt.Sprintf("ranged over %d entries of %d", n, want)
+	}
+	return ""
 }
 
 // A restore of some key groups gives what is in them, of objects of any size, and reads
@@ -105,6 +142,7 @@ func TestRestoreTrimmed(t *testing.T) {
 	for _, size := range []int{100 << 10, pieceSize} {
 		blobs := &counted{Store: blob.NewMemory()}
 		s, handles := large(t, blobs, size)
+		all, counts := contents(s)
 		var total int64
 		for _, h := range handles {
 			total += h.Size
@@ -116,8 +154,8 @@ func TestRestoreTrimmed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want, got := contents(s, groups), contents(back, groups); !maps.Equal(want, got) || back.Len() != len(got) {
-				t.Fatalf("%v: %d entries of %d", groups, back.Len(), len(want))
+			if what := wrong(back, all, counts, groups); what != "" {
+				t.Fatalf("%v: %s", groups, what)
 			}
 			for _, h := range handles {
 				i := slices.IndexFunc(base, func(b checkpoint.Handle) bool { return b.Object == h.Object })
@@ -145,6 +183,7 @@ func TestTrimmedDamaged(t *testing.T) {
 	t.Parallel()
 	blobs, groups := blob.NewMemory(), weir.KeyGroupRange{Start: 5, End: 7}
 	s, handles := large(t, blobs, pieceSize)
+	all, counts := contents(s)
 	h := handles[0]
 	object := func() []byte {
 		data, err := blob.Whole{Store: blobs}.Get(t.Context(), h.Object, h.Size)
@@ -169,8 +208,10 @@ func TestTrimmedDamaged(t *testing.T) {
 		}
 		back := New(Options{MaxParallelism: testGroups, KeyGroups: groups})
 		_, err := back.Restore(t.Context(), blobs, handles)
-		if err == nil && back.Len() != len(contents(s, groups)) {
-			t.Errorf("%d entries", back.Len())
+		if err == nil {
+			if what := wrong(back, all, counts, groups); what != "" {
+				t.Error(what)
+			}
 		}
 		return err
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,26 +53,39 @@ func TestUpsertRows(t *testing.T) {
 // Rows find their entries in a table that is larger than the caches as well.
 func TestUpsertRowsOfMany(t *testing.T) {
 	t.Parallel()
+	const rows = warmEntries + 16*batch.Target // the last ones come when the table is that large
 	for _, keys := range [][]int{{0}, {1}, {0, 1}} {
 		table := New(Options{}).Table("t", Layout{Words: 1})
 		b := batch.New([]batch.Physical{batch.Ints, batch.Strings}, batch.Target)
 		hashes, slots, fresh := make([]uint64, batch.Target), make([]int, batch.Target), make([]bool, batch.Target)
-		for round := range 2 {
-			for from := 0; from < 2*warmEntries; from += batch.Target {
-				b.Reset()
-				for i := range batch.Target {
-					b.Columns[0].AppendInt(int64(from + i))
-					b.Columns[1].AppendString(strings.Repeat("k", i%31) + strconv.Itoa(from+i))
-					b.EndRow(batch.Insert)
-				}
-				batch.HashRows(b, keys, hashes)
-				table.UpsertRows(b, keys, hashes, slots, fresh)
-				for i, slot := range slots {
-					if fresh[i] != (round == 0) || !bytes.Equal(table.Key(slot), batch.EncodeKey(nil, b, keys, i)) {
-						t.Fatalf("keys %v, round %d: row %d is at %d, fresh %v", keys, round, from+i, slot, fresh[i])
-					}
+		var key []byte
+		for _, from := range slices.Concat(steps(0, rows), steps(warmEntries-16*batch.Target, rows)) {
+			b.Reset()
+			for i := range batch.Target {
+				b.Columns[0].AppendInt(int64(from + i))
+				b.Columns[1].AppendString(strings.Repeat("k", i%31) + strconv.Itoa(from+i))
+				b.EndRow(batch.Insert)
+			}
+			batch.HashRows(b, keys, hashes)
+			before := table.Len()
+			table.UpsertRows(b, keys, hashes, slots, fresh)
+			for i, slot := range slots {
+				key = batch.EncodeKey(key[:0], b, keys, i)
+				if fresh[i] != (before == from) || !bytes.Equal(table.Key(slot), key) {
+					t.Fatalf("keys %v, %d entries: row %d is at %d, fresh %v", keys, before, from+i, slot, fresh[i])
 				}
 			}
 		}
+		if table.Len() != rows {
+			t.Fatalf("keys %v: %d entries, want %d", keys, table.Len(), rows)
+		}
 	}
+}
+
+// steps are the numbers of the first rows of batches.
+func steps(from, to int) (list []int) {
+	for ; from < to; from += batch.Target {
+		list = append(list, from)
+	}
+	return list
 }

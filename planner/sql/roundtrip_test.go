@@ -19,8 +19,8 @@ func TestRoundTrip(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatalf("%q does not parse: %v", text, errs[0])
 		}
-		if diff := cmp.Diff(want.Statements, got.Statements, sameMeaning()...); diff != "" {
-			t.Fatalf("%q means something else:\n%s", text, diff)
+		if !cmp.Equal(want.Statements, got.Statements, sameMeaning()...) {
+			t.Fatalf("%q means something else:\n%s", text, cmp.Diff(want.Statements, got.Statements, sameMeaning()...))
 		}
 	})
 }
