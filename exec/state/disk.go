@@ -82,7 +82,7 @@ func (d *Disk) options(db *database) *pebble.Options {
 	o := &pebble.Options{
 		FS: d.fs, FormatMajorVersion: pebble.FormatTableFormatV6, DisableWAL: true,
 		MemTableSize: diskMemTable, MaxOpenFiles: diskFiles, Logger: &diskLogger{db, d.log},
-		L0CompactionThreshold: 8, L0StopWritesThreshold: 1000, LBaseMaxBytes: diskBase,
+		L0CompactionThreshold: 16, L0StopWritesThreshold: 1000, LBaseMaxBytes: diskBase,
 		CompactionConcurrencyRange: func() (int, int) { return 1, 1 },
 		EventListener:              &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) { db.fail(i.Details) }},
 	}

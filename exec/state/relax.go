@@ -8,7 +8,7 @@ import (
 // How much is spilled at a time.
 const (
 	spareSlots  = 4 << 10 // kept free near the limit, for entries to come
-	spillSlots  = 256 << 10
+	spillSlots  = 64 << 10
 	spillPart   = 8   // of those in memory, at most
 	shrinkSlots = 128 // chunks
 	graveSize   = 80  // bytes of one, about
