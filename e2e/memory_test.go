@@ -5,12 +5,14 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -29,28 +31,11 @@ SELECT n, COUNT(*) AS keys FROM (SELECT k, COUNT(*) AS n FROM (SELECT CASE WHEN 
 func TestMemoryBudget(t *testing.T) {
 	const mib = 1 << 20
 	memory, keys, limit := 192, 2_500_000, 3*time.Minute // 64 MiB of it are the server's
-	if os.Getenv("WEIR_LONG") != "" {
+	if long() {
 		memory, keys, limit = 576, 50_000_000, 20*time.Minute
 	}
-	dir := t.TempDir()
-	up := start(t, "up", dir, "up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--workers", "1", "--memory", fmt.Sprintf("%dMiB", memory))
-	var address string
-	until(t, time.Minute, "weir is ready", func() bool {
-		_, rest, ok := strings.Cut(up.log.String(), "weir is ready: ")
-		address, _, _ = strings.Cut(rest, " ")
-		return ok
-	})
-	a := api{t, address}
-	var workers struct {
-		Workers []struct {
-			PID    int `json:"pid"`
-			Memory struct {
-				Budget int64 `json:"budget_bytes"`
-			} `json:"memory"`
-		} `json:"workers"`
-	}
-	a.must(http.StatusOK, "GET", "/v1/workers", nil, &workers)
-	worker := workers.Workers[0]
+	a, _ := upWithin(t, memory)
+	worker := a.onlyWorker()
 	if want := int64(memory-64) * mib; worker.Memory.Budget != want {
 		t.Fatalf("a budget of %d bytes, want %d", worker.Memory.Budget, want)
 	}
@@ -63,12 +48,7 @@ func TestMemoryBudget(t *testing.T) {
 		if j.Attempt > 1 {
 			t.Fatalf("attempt %d: %+v", j.Attempt, j.Failure)
 		}
-		var m struct {
-			Spilled int64 `json:"spilled_entries"`
-		}
-		if a.do("GET", "/v1/jobs/often/metrics", nil, &m) == http.StatusOK {
-			spilled = max(spilled, m.Spilled)
-		}
+		spilled = max(spilled, a.spilled("often"))
 		most = max(most, anonymous(t, worker.PID))
 		return j.Status == "FINISHED"
 	})
@@ -82,17 +62,129 @@ func TestMemoryBudget(t *testing.T) {
 	if j.RowsIn != int64(rows) {
 		t.Errorf("%d rows, want %d", j.RowsIn, rows)
 	}
+	a.tenthsCounted("often", keys)
+}
+
+// P08: a worker that is killed while its state is on disk leaves nothing behind: the next one begins
+// with an empty folder. At no time does the folder take more than three times what the keys and their counts do
+// there, and at rest nothing. (What object storage holds: TestP08Overwritten of server/job.)
+func TestP08Spilled(t *testing.T) {
+	memory, keys, kills := 128, 600_000, 1
+	if long() {
+		memory, keys, kills = 192, 2_500_000, 3
+	}
+	const entry = 32 // bytes, about, on disk
+	a, data := upWithin(t, memory)
+	worker := a.onlyWorker()
+	a.must(http.StatusCreated, "POST", "/v1/jobs", map[string]any{"name": "often", "sql": tenths(keys), "parallelism": 2}, nil)
+	var most int64
+	killed := 0
+	a.awaitJob("often", 5*time.Minute, "the job ends", func(j job) bool {
+		size := folderSize(t, filepath.Join(data, "worker-1", "spill"))
+		most = max(most, size)
+		if killed < kills && j.Status == "RUNNING" && j.Attempt == int64(killed+1) && size > int64(keys*entry/4) {
+			killed++
+			if err := syscall.Kill(worker.PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			until(t, time.Minute, "another worker", func() bool {
+				next := a.onlyWorker()
+				came := next.PID != 0 && next.PID != worker.PID
+				if came {
+					worker = next
+				}
+				return came
+			})
+		}
+		return j.Status == "FINISHED"
+	})
+	if killed != kills {
+		t.Fatalf("%d of %d kills", killed, kills)
+	}
+	t.Logf("%d MiB on disk at most", most>>20)
+	if most > int64(3*keys*entry) {
+		t.Errorf("%d bytes on disk, of %d keys", most, keys)
+	}
+	until(t, time.Minute, "nothing is left of what was spilled", func() bool {
+		return folderSize(t, filepath.Join(data, "worker-1", "spill")) < 1<<20 // the database's own files
+	})
+	a.tenthsCounted("often", keys)
+}
+
+// upWithin starts weir up with one worker and so many MiB of memory.
+func upWithin(t *testing.T, memory int) (a api, data string) {
+	t.Helper()
+	dir := t.TempDir()
+	data = filepath.Join(dir, "data")
+	up := start(t, "up", dir, "up", "--data", data, "--listen", "127.0.0.1:0", "--workers", "1", "--memory", fmt.Sprintf("%dMiB", memory))
+	a.t = t
+	until(t, time.Minute, "weir is ready", func() bool {
+		_, rest, ok := strings.Cut(up.log.String(), "weir is ready: ")
+		a.base, _, _ = strings.Cut(rest, " ")
+		return ok
+	})
+	return a, data
+}
+
+// A workerView is what the API says of a worker.
+type workerView struct {
+	PID    int `json:"pid"`
+	Memory struct {
+		Budget int64 `json:"budget_bytes"`
+	} `json:"memory"`
+}
+
+// onlyWorker is the one that is there; PID 0: none is, or two.
+func (a api) onlyWorker() workerView {
+	a.t.Helper()
+	var list struct{ Workers []workerView }
+	if a.do("GET", "/v1/workers", nil, &list) != http.StatusOK || len(list.Workers) != 1 {
+		return workerView{}
+	}
+	return list.Workers[0]
+}
+
+// spilled is how many entries of a job are on disk.
+func (a api) spilled(name string) int64 {
+	a.t.Helper()
+	var m struct {
+		Spilled int64 `json:"spilled_entries"`
+	}
+	_ = a.do("GET", "/v1/jobs/"+name+"/metrics", nil, &m)
+	return m.Spilled
+}
+
+// tenthsCounted checks the answer of tenths.
+func (a api) tenthsCounted(name string, keys int) {
+	a.t.Helper()
 	var page struct {
 		Rows []struct{ N, Keys int64 } `json:"rows"`
 	}
-	a.must(http.StatusOK, "GET", "/v1/jobs/often/results", nil, &page)
+	a.must(http.StatusOK, "GET", "/v1/jobs/"+name+"/results", nil, &page)
 	got := map[int64]int64{}
 	for _, r := range page.Rows {
 		got[r.N] = r.Keys
 	}
 	if want := map[int64]int64{1: int64(keys - keys/10), 2: int64(keys / 10)}; !maps.Equal(got, want) {
-		t.Errorf("keys by how often they came: %v, want %v", got, want)
+		a.t.Errorf("keys by how often they came: %v, want %v", got, want)
 	}
+}
+
+// folderSize is the size of all files below a folder; 0: there is none.
+func folderSize(t *testing.T, dir string) (n int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if d != nil && err == nil && !d.IsDir() {
+			if info, err := d.Info(); err == nil { // else it has gone meanwhile
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // anonymous is the memory of a process that is its own: no file's.
