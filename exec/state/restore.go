@@ -82,8 +82,12 @@ func (s *Store) begin(generation uint64) error {
 	return nil
 }
 
-// relaxLoad is Relax between two blocks of a restore.
+// relaxLoad is Relax between two blocks of a restore. What an older version wrote stays in memory, as
+// it did then: its tables have not their kind of keys yet.
 func (s *Store) relaxLoad() error {
+	if s.old {
+		return nil
+	}
 	err := s.Relax()
 	if !errors.Is(err, ErrDirty) || s.generation == 0 {
 		return err

@@ -110,6 +110,55 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// What an older version wrote lay in memory, and so it does again until its tables are declared:
+// one of numbers that is larger than the budget has all of its entries.
+func TestVersion1BeyondBudget(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	var hashes, sizes, keys, words []byte
+	for k := range int64(n) {
+		hash := batch.HashInt(k)
+		key := appendIntKey(nil, k, false)
+		hashes = binary.LittleEndian.AppendUint64(hashes, hash)
+		sizes = binary.LittleEndian.AppendUint32(sizes, uint32(2+len(key)))
+		keys = append(binary.BigEndian.AppendUint16(keys, uint16(weir.KeyGroupOf(hash, testGroups))), key...)
+		words = binary.LittleEndian.AppendUint64(words, uint64(k))
+	}
+	header := binary.LittleEndian.AppendUint32([]byte{blockTable}, testGroups)
+	header = append(binary.LittleEndian.AppendUint32(header, 1), 0)
+	header = append(binary.LittleEndian.AppendUint64(header, n), "counts"...)
+	entries := binary.LittleEndian.AppendUint32([]byte{blockEntries}, n)
+	data := sealed(header, slices.Concat(entries, hashes, sizes, keys, words), binary.LittleEndian.AppendUint64([]byte{blockEnd}, n)).Inline
+	data[len(magic)] = 1
+	disk, err := NewDisk(scratchFolder, DiskOptions{Memory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{MaxParallelism: testGroups, Disk: disk, Budget: NewBudget(100 << 10)})
+	if _, err := s.Restore(t.Context(), nil, []checkpoint.Handle{handleOf(data)}); err != nil {
+		t.Fatal(err)
+	}
+	table := s.Table("counts", Layout{Key: IntKey, Words: 1})
+	for round := range 2 {
+		for k := range int64(n) {
+			if slot, ok := table.Find(batch.HashInt(k), appendIntKey(nil, k, false)); !ok || table.ReadWords(slot)[0] != uint64(k) {
+				t.Fatalf("round %d: %d is lost of %d", round, k, s.Len())
+			}
+		}
+		for errors.Is(s.Relax(), ErrDirty) {
+			if _, err := s.Cut().Write(s.shelf); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, cold := s.Figures(); cold == 0 {
+		t.Error("nothing is on disk")
+	}
+	if err := errors.Join(s.Close(), disk.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // What an older version wrote is read, and written anew with the next cut; a table takes
 // another layout if its keys fit.
 func TestVersion1(t *testing.T) {
