@@ -23,6 +23,7 @@ func (b *idleBench) flags(f *flag.FlagSet) {
 // idleFigures are those of so many jobs.
 type idleFigures struct {
 	Jobs        int     `json:"jobs"`
+	Parallelism int     `json:"parallelism"`
 	Workers     int     `json:"workers"`
 	Processes   int     `json:"processes"`
 	Memory      int64   `json:"bytes"`
@@ -37,38 +38,41 @@ type idleFigures struct {
 
 func (b *idleBench) run(ctx context.Context, c common) (any, string, error) {
 	var all []idleFigures
-	for _, s := range []struct{ jobs, workers, slots int }{{1, 2, 4}, {1, 1, 2 * b.jobs}, {b.jobs, 1, 2 * b.jobs}} {
-		f, err := b.measure(ctx, c, s.jobs, s.workers, s.slots)
+	for _, s := range []struct{ jobs, parallelism, workers, slots int }{{1, 1, 2, 4}, {1, 1, 1, 2 * b.jobs}, {b.jobs, 1, 1, 2 * b.jobs}, {1, 2, 2, 2 * b.jobs}, {b.jobs, 2, 2, 2 * b.jobs}} {
+		f, err := b.measure(ctx, c, s.jobs, s.parallelism, s.workers, s.slots)
 		if err != nil {
 			return nil, "", err
 		}
 		all = append(all, f)
 	}
-	one, many := all[1], all[2]
-	more := float64(many.Jobs - one.Jobs)
 	var w strings.Builder
-	w.WriteString("| idle jobs | workers | memory of all processes, MiB | of a core, % | checkpoints | objects written for one | of these manifests | bytes |\n|---|---|---|---|---|---|---|---|\n")
+	w.WriteString("| idle jobs | parallelism | workers | memory of all processes, MiB | of a core, % | checkpoints | objects written for one | of these manifests | bytes |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, f := range all {
 		n := float64(max(f.Checkpoints, 1))
-		fmt.Fprintf(&w, "| %d | %d | %.1f | %.2f | %d | %.2f | %.2f | %.0f |\n", f.Jobs, f.Workers, mebibytes(f.Memory), 100*f.Cores, f.Checkpoints, float64(f.Objects)/n, float64(f.Manifests)/n, float64(f.Bytes)/n)
+		fmt.Fprintf(&w, "| %d | %d | %d | %.1f | %.2f | %d | %.2f | %.2f | %.0f |\n", f.Jobs, f.Parallelism, f.Workers, mebibytes(f.Memory), 100*f.Cores, f.Checkpoints, float64(f.Objects)/n, float64(f.Manifests)/n, float64(f.Bytes)/n)
 	}
-	fmt.Fprintf(&w, "\nA further job takes %.2f MiB (target < 5) and %.3f %% of a core (target < 0.1); weir up with one small job takes %.0f MiB (target < 150).\n",
-		mebibytes(many.Memory-one.Memory)/more, 100*(many.Cores-one.Cores)/more, mebibytes(all[0].Memory))
+	w.WriteString("\n")
+	for _, pair := range [][2]idleFigures{{all[1], all[2]}, {all[3], all[4]}} {
+		one, many := pair[0], pair[1]
+		more := float64(many.Jobs - one.Jobs)
+		fmt.Fprintf(&w, "A further job at parallelism %d takes %.2f MiB (target < 5) and %.3f %% of a core (target < 0.1).\n", one.Parallelism, mebibytes(many.Memory-one.Memory)/more, 100*(many.Cores-one.Cores)/more)
+	}
+	fmt.Fprintf(&w, "weir up with one small job takes %.0f MiB (target < 150).\n", mebibytes(all[0].Memory))
 	return all, w.String(), nil
 }
 
 const idleQuery = `CREATE TABLE g (user_id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '0.0001');
 SELECT user_id % 10 AS k, COUNT(*) AS n FROM g GROUP BY 1;`
 
-func (b *idleBench) measure(ctx context.Context, c common, jobs, workers, slots int) (f idleFigures, err error) {
+func (b *idleBench) measure(ctx context.Context, c common, jobs, parallelism, workers, slots int) (f idleFigures, err error) {
 	u, err := launchUp(ctx, c.weir, os.TempDir(), workers, slots)
 	if err != nil {
 		return f, err
 	}
 	defer u.end()
-	f = idleFigures{Jobs: jobs, Workers: workers}
+	f = idleFigures{Jobs: jobs, Parallelism: parallelism, Workers: workers}
 	for i := range jobs {
-		if err := u.api.submitAt(ctx, fmt.Sprintf("idle-%d", i), idleQuery, 1); err != nil {
+		if err := u.api.submitAt(ctx, fmt.Sprintf("idle-%d", i), idleQuery, parallelism); err != nil {
 			return f, err
 		}
 	}
@@ -84,7 +88,7 @@ func (b *idleBench) measure(ctx context.Context, c common, jobs, workers, slots 
 		return f, err
 	}
 	f.Memory, err = settled(ctx, u.cmd.Process.Pid, 5*time.Second)
-	fmt.Fprintf(os.Stderr, "idle: %d jobs: %.1f MiB, %.2f %% of a core\n", jobs, mebibytes(f.Memory), 100*f.Cores)
+	fmt.Fprintf(os.Stderr, "idle: %d jobs at parallelism %d: %.1f MiB, %.2f %% of a core\n", jobs, parallelism, mebibytes(f.Memory), 100*f.Cores)
 	return f, err
 }
 

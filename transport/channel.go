@@ -166,7 +166,7 @@ type Limits struct {
 	ProbeFirst time.Duration // a probe follows this long after silence, then doubles; 50 ms
 	ProbeMax   time.Duration // up to this; 500 ms
 	ResendGap  time.Duration // one gap is not answered twice within this; 50 ms
-	Repeats    int           // an ack with no news is repeated so many times; 5
+	Repeats    int           // an ack with no news is repeated so many times; 2
 	Silence    time.Duration // a peer that answers nothing for so long breaks the channel; 30 s
 	Asleep     time.Duration // a tick that comes later than this shows that we slept; 2 s
 }
@@ -193,7 +193,7 @@ func (l Limits) withDefaults() Limits {
 	orTime(&l.ProbeFirst, 50*time.Millisecond)
 	orTime(&l.ProbeMax, 500*time.Millisecond)
 	orTime(&l.ResendGap, 50*time.Millisecond)
-	orInt(&l.Repeats, 5)
+	orInt(&l.Repeats, 2)
 	orTime(&l.Silence, 30*time.Second)
 	orTime(&l.Asleep, 2*time.Second)
 	return l

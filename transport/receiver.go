@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// unheard is the repetition of an ack, the pause before which is 5 s, that goes on while
+// no sender has been heard.
+const unheard = 4
+
 // A Receiver is the receiving side of a channel: it puts frames through in order,
 // once, and tells the sender what arrived and how much more may come.
 type Receiver struct {
@@ -168,11 +172,12 @@ func (r *Receiver) ack(now time.Time) {
 		r.gapAt = now
 	}
 	r.ackAt = time.Time{}
+	most := r.lim.Repeats // a sender that needs to know more asks for it
 	if r.bond.peer == 0 {
 		// An idle sender that knew a receiver before us has to hear of us.
-		r.repeats = min(r.repeats, r.lim.Repeats-2)
+		most, r.repeats = unheard, min(r.repeats, unheard-1)
 	}
-	if r.repeats < r.lim.Repeats {
+	if r.repeats < most {
 		r.repeats++
 		r.ackAt = now.Add(r.lim.AckAfter << (2 * r.repeats))
 	}
