@@ -77,7 +77,7 @@
 //	     anew is cut on the way, and these runs lie below that of the first cut (Runs).
 //
 // A filter in memory tells, of nearly every key that is not on disk, that it is not: 1.6 to 3 bytes
-// for each that is, and a third of the store's share at most. Pebble has filters for all levels
+// for each that is, and half of the store's share at most. Pebble has filters for all levels
 // but the last one, where nearly all keys lie, and a table keeps an iterator over them until
 // it spills again. A filter never forgets a key; where many have left the disk, one is made anew,
 // a thousand keys in each Relax.

@@ -12,7 +12,7 @@ const (
 	spillPart   = 8   // of those in memory, at most
 	shrinkSlots = 128 // chunks
 	graveSize   = 80  // bytes of one, about
-	filterPart  = 3   // of a store's share: filters take a third of it at most
+	filterPart  = 2   // of a store's share: filters take half of it at most
 )
 
 // ErrDirty says that what could be spilled has still to be shown by a cut: take one, and
