@@ -90,6 +90,19 @@ describe("a live result", () => {
     expect(Source.asked()).toMatchObject({ order_by: '"n"' });
   });
 
+  it("is not put in order where that would hold up the job", async () => {
+    show(job);
+    Source.open[0]!.send("rows", large());
+    await drawn();
+    fireEvent.click(screen.getByRole("button", { name: "n" }));
+    Source.open[0]!.send("rows", { ...large(), total: 1_000_001 });
+    await drawn();
+    expect(Source.open).toHaveLength(1);
+    expect(Source.asked()).not.toHaveProperty("order_by");
+    expect(screen.queryByRole("button", { name: /n/ })).toBeNull();
+    expect(screen.getByRole("columnheader", { name: "n" }).title).toMatch(/would stand still/);
+  });
+
   it("is not followed while nobody sees it", async () => {
     show(job);
     const hide = async (hidden: boolean) => {

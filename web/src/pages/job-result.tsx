@@ -7,10 +7,17 @@ import { type Order, useResult } from "../result";
 
 const shownRows = 200;
 
+// Rows are put in order by the job's own tasks, which do nothing else meanwhile: 0.1 s for
+// so many of them.
+const mostOrdered = 1_000_000;
+
 /** JobResult shows the first rows of the job's result table, live while the job runs. */
 export function JobResult({ job }: { job: Job }) {
   const [order, setOrder] = useState<Order>();
-  const { page, error, live, lost } = useResult(job, shownRows, order);
+  const [many, setMany] = useState(false);
+  const { page, error, live, lost } = useResult(job, shownRows, many ? undefined : order);
+  const tooMany = live && (page?.total ?? 0) > mostOrdered;
+  if (tooMany !== many) setMany(tooMany);
   if (!job.has_result) {
     return (
       <div className="panel">
@@ -49,11 +56,15 @@ export function JobResult({ job }: { job: Job }) {
             <thead>
               <tr>
                 {columns.map((c) => (
-                  <th key={c.name} className={numeric(c.type) ? "num" : undefined} title={c.type}>
-                    <button onClick={() => setOrder({ column: c.name, down: order?.column === c.name ? !order.down : numeric(c.type) })}>
-                      {c.name}
-                      {order?.column === c.name ? (order.down ? " ↓" : " ↑") : ""}
-                    </button>
+                  <th key={c.name} className={numeric(c.type) ? "num" : undefined} title={many ? `${c.type}; more than ${count(mostOrdered)} rows are not put in order while the job runs: it would stand still meanwhile` : c.type}>
+                    {many ? (
+                      c.name
+                    ) : (
+                      <button onClick={() => setOrder({ column: c.name, down: order?.column === c.name ? !order.down : numeric(c.type) })}>
+                        {c.name}
+                        {order?.column === c.name ? (order.down ? " ↓" : " ↑") : ""}
+                      </button>
+                    )}
                   </th>
                 ))}
               </tr>
