@@ -126,7 +126,8 @@ type Trigger struct {
 	Checkpoint weir.CheckpointID `json:"checkpoint"`
 	// At is when the coordinator triggered it, for start delays.
 	At time.Time `json:"at"`
-	// Base is the checkpoint whose objects may be reused; 0: none.
+	// Base is the checkpoint whose objects may be named again, or read for a savepoint; 0: none.
+	// They stay until this one has ended; those of an older base may go.
 	Base weir.CheckpointID `json:"base,omitempty"`
 	// Whole: its snapshots are to name no object of another one: it is a savepoint.
 	Whole bool `json:"whole,omitempty"`

@@ -34,7 +34,7 @@
 //
 //	id   type         base
 //	 7   checkpoint   5     collecting          superseded when 9 completes
-//	 8   savepoint    -     collecting          goes on, and completes without moving the base
+//	 8   savepoint    5     collecting          goes on, and completes without moving the base
 //	 9   checkpoint   5     deciding ─▶ completed: base = 9
 //	10   checkpoint   9     begins then: not while 9 is in doubt
 //

@@ -137,7 +137,7 @@ func (c *Coordinator) next(now time.Time) []Action {
 		return nil
 	}
 	r := Record{Job: c.fence.Job, Attempt: c.fence.Attempt, Type: TypeCheckpoint, Status: StatusPending, TriggeredAt: now}
-	p := &pending{}
+	p := &pending{base: c.base} // what tasks store lies over it, and a savepoint is made of it
 	switch {
 	case u.request >= 0:
 		p.requests, p.stop = c.take(u.request, &r)
@@ -146,11 +146,8 @@ func (c *Coordinator) next(now time.Time) []Action {
 	default:
 		r.Periodic = true
 	}
-	if r.Type == TypeCheckpoint {
-		p.base = c.base // a savepoint is self-contained
-		if !c.due.IsZero() {
-			c.due = now.Add(c.opts.Interval)
-		}
+	if r.Type == TypeCheckpoint && !c.due.IsZero() {
+		c.due = now.Add(c.opts.Interval)
 	}
 	for i := range c.queue {
 		c.queue[i].waited = true

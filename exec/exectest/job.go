@@ -221,11 +221,15 @@ func (j *Job) Snapshot() (*Snapshot, error) {
 	return j.Await(id)
 }
 
-// Begin triggers a checkpoint and waits for nothing.
-func (j *Job) Begin() (weir.CheckpointID, error) {
+// Begin triggers a checkpoint over no base, and waits for nothing.
+func (j *Job) Begin() (weir.CheckpointID, error) { return j.BeginAs(checkpoint.Trigger{}) }
+
+// BeginAs triggers a checkpoint or a savepoint with the base of a trigger.
+func (j *Job) BeginAs(tr checkpoint.Trigger) (weir.CheckpointID, error) {
 	j.last++
+	tr.Checkpoint, tr.At = j.last, time.Now()
 	for _, t := range j.sources() {
-		if err := t.Trigger(checkpoint.Trigger{Checkpoint: j.last, At: time.Now()}); err != nil {
+		if err := t.Trigger(tr); err != nil {
 			return 0, err
 		}
 	}

@@ -317,8 +317,7 @@ func (k *kept) named(job weir.JobID, attempt weir.AttemptID, task weir.TaskID, o
 
 // wanted keeps of a job what its tasks have named, what the trigger's attempt has stored for the
 // base, for what the trigger names, and what is newer: of an older attempt, or an earlier life of
-// this worker, only what was named. A savepoint's trigger tells no base: it is most likely
-// the newest of those that have ended.
+// this worker, only what was named.
 func (k *kept) wanted(t checkpoint.Trigger) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -330,18 +329,12 @@ func (k *kept) wanted(t checkpoint.Trigger) {
 			}
 		}
 	}
-	base := t.Base
 	known := func(c *keptCopy) bool { return c.named || c.attempt != t.Attempt } // its tasks would name it
 	ended := func(c *keptCopy) bool {
 		return c.job == t.Job && (known(c) || c.id > 0) && c.id < t.Checkpoint && !slices.Contains(t.Pending, c.id)
 	}
-	for _, c := range k.mu.copies {
-		if t.Base == 0 && ended(c) {
-			base = max(base, c.id)
-		}
-	}
 	k.dropLocked(func(c *keptCopy) bool {
-		return ended(c) && !names[c.key] && (known(c) || c.id != base)
+		return ended(c) && !names[c.key] && (known(c) || c.id != t.Base)
 	})
 }
 

@@ -40,7 +40,7 @@ func TestKeptWanted(t *testing.T) {
 	}
 	trigger(4, 1, 3, 4)
 	expect("a trigger", slices.Concat(all("job_a", 1, 3, 4, 5), all("job_b", 1))...)
-	trigger(5, 0, 4, 5)
+	trigger(5, 3, 4, 5)
 	expect("a savepoint's trigger", slices.Concat(all("job_a", 3, 4, 5), all("job_b", 1))...)
 	trigger(4, 1, 3, 4)
 	expect("one that comes late", slices.Concat(all("job_a", 3, 4, 5), all("job_b", 1))...)
