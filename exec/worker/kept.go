@@ -28,6 +28,7 @@ const (
 	keptLook  = time.Minute // between two looks at which jobs run
 	keptLooks = 10          // that find no attempt of a job here, until its copies are dropped
 	keptMost  = 10_000      // files, of which a life looks at those that it finds
+	keptTold  = 1000        // subtasks, of which a heartbeat tells that there are copies
 
 	keptMaking = ".part" // the name of a file that is being written ends so
 )
@@ -305,6 +306,9 @@ func (k *kept) named(job weir.JobID, attempt weir.AttemptID, task weir.TaskID, o
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n := k.mu.names[job]
+	if n != nil && n.attempt.Number > attempt.Number {
+		return // it is ending
+	}
 	if n == nil || n.attempt != attempt {
 		n = &keptNames{attempt, map[weir.TaskID][]string{}}
 		k.mu.names[job] = n
@@ -353,17 +357,24 @@ func (k *kept) look(running []weir.JobID) {
 	k.dropLocked(func(c *keptCopy) bool { return looks[c.job] >= keptLooks })
 }
 
-// list says of which subtasks there are copies, in order, of jobs that do not run here.
+// list says of which subtasks there are copies, in order, of jobs that do not run here: those of the
+// newest copies, since a heartbeat has to go into one message.
 func (k *kept) list(running []weir.JobID) (list []deploy.Kept) {
+	type subtask struct {
+		job    weir.JobID
+		number int
+	}
+	at := map[subtask]int{} // in list
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, c := range k.mu.copies {
-		if slices.Contains(running, c.job) {
-			continue
-		}
-		i := slices.IndexFunc(list, func(l deploy.Kept) bool { return l.Job == c.job && l.Subtask == c.subtask })
-		if i < 0 {
-			i, list = len(list), append(list, deploy.Kept{Job: c.job, Subtask: c.subtask})
+	for _, c := range slices.Backward(k.mu.copies) {
+		s := subtask{c.job, c.subtask}
+		i, ok := at[s]
+		if !ok {
+			if len(list) == keptTold || slices.Contains(running, c.job) {
+				continue
+			}
+			i, at[s], list = len(list), len(list), append(list, deploy.Kept{Job: c.job, Subtask: c.subtask})
 		}
 		list[i].Checkpoint = max(list[i].Checkpoint, c.id)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,9 @@ func (c *keptCopy) footer() []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(n)), keptMagic...)
 }
 
+// mostFooter bounds the footer of a file of a size: so much memory is read into.
+func mostFooter(room int64) int64 { return 2 + math.MaxUint16 + 8 + (room/keptChunk+1)*8 }
+
 var errNoCopy = errors.New("it is no copy of state, or not a whole one")
 
 // found reads what a file says of itself. Of the object's bytes it reads none.
@@ -61,7 +65,7 @@ func (k *kept) found(path string) (*keptCopy, error) {
 		return nil, err
 	}
 	n := int64(binary.LittleEndian.Uint32(trailer[8:]))
-	if string(trailer[12:]) != keptMagic || n > room-int64(keptTrailer) {
+	if string(trailer[12:]) != keptMagic || n > min(room-int64(keptTrailer), mostFooter(room)) {
 		return nil, errNoCopy
 	}
 	b := make([]byte, n)

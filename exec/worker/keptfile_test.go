@@ -2,9 +2,11 @@ package worker
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"testing"
@@ -97,4 +99,35 @@ func TestKeptTwoLives(t *testing.T) {
 	if got, asked := second.get(t, one); !bytes.Equal(got, content(100)) || asked != 0 || len(second.files(t)) != 1 {
 		t.Errorf("then copies %v, files %v", second.keys(), second.files(t))
 	}
+}
+
+// A file that is damaged where its footer's length is costs no memory: a life that begins is
+// not to end by it.
+func TestKeptFooterTooLong(t *testing.T) {
+	t.Parallel()
+	r, key := newKeptRig(t, 1<<30), stateKey("job_a", 1, 0)
+	r.put(t, key, content(10))
+	path := r.path(t, key)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trailer := binary.LittleEndian.AppendUint32(make([]byte, 8), 1<<29)
+	_, err = f.WriteAt(append(trailer, keptMagic...), 1<<30-int64(keptTrailer)) // most of it takes no room
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before := allocated()
+	if c, err := r.found(path); err == nil {
+		t.Errorf("it is a copy of %s", c.key)
+	}
+	if n := allocated() - before; n > 1<<28 {
+		t.Errorf("it took %d bytes of memory to see that it is none", n)
+	}
+}
+
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
 }

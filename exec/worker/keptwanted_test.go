@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 
 	"weir"
 	"weir/checkpoint"
+	"weir/exec/deploy"
 )
 
 // What an object is and what comes of it decide whether a copy is kept, and until when.
@@ -132,5 +134,35 @@ func TestKeptRestartWanted(t *testing.T) {
 	}
 	if slices.Contains(r.keys(), other) || len(r.keys()) != 4 {
 		t.Errorf("job_b does not run here: copies %v", r.keys())
+	}
+}
+
+// The tasks of an attempt that was followed name nothing any more, however late they end.
+func TestKeptNamedLate(t *testing.T) {
+	t.Parallel()
+	r := newKeptRig(t, 1<<20)
+	one, two := stateKey("job_a", 1, 0), stateKey("job_a", 2, 0)
+	first, second := weir.AttemptID{Number: 1, Tag: "x"}, weir.AttemptID{Number: 2, Tag: "y"}
+	r.put(t, one, content(10))
+	r.put(t, two, content(10))
+	r.named("job_a", second, weir.TaskID{Chain: 1}, []string{one})
+	r.named("job_a", first, weir.TaskID{Chain: 1, Subtask: 1}, []string{two})
+	r.wanted(checkpoint.Trigger{Job: "job_a", Attempt: second, Checkpoint: 6, Base: 5, Pending: []weir.CheckpointID{6}})
+	if want := []string{one}; !slices.Equal(r.keys(), want) {
+		t.Errorf("copies %v, want %v", r.keys(), want)
+	}
+}
+
+// A heartbeat tells of no more copies than fit into it, of the newest ones.
+func TestKeptListBounded(t *testing.T) {
+	t.Parallel()
+	r := newKeptRig(t, 1<<30)
+	for i := range keptTold + 5 {
+		c := r.copyOf(checkpoint.StateKey(weir.JobID(fmt.Sprintf("job_%032d", i)), weir.AttemptID{Number: 1, Tag: "00000001"}, "op", i%7, 1<<40, 0))
+		r.mu.copies = append(r.mu.copies, c, c)
+	}
+	list := r.list(nil)
+	if n := len(deploy.Encode(deploy.Heartbeat{Kept: list})); len(list) != keptTold || list[0].Job != "job_00000000000000000000000000000005" || n > 128<<10 {
+		t.Errorf("%d are told in %d bytes, the first of %s", len(list), n, list[0].Job)
 	}
 }
