@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -171,8 +170,7 @@ func (c *BuildConfig) validate() error {
 func (c *BuildConfig) guarded(t *Task, part func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			t.logger.Error("build panicked", "err", p, "stack", string(debug.Stack()))
-			err = &reasonError{ReasonPanic, fmt.Errorf("panic: %v", p)}
+			err = t.panicked(p)
 		}
 	}()
 	return part()
@@ -199,10 +197,7 @@ func (c *BuildConfig) task(id weir.TaskID) *Task {
 func (c *BuildConfig) openChain(ctx context.Context, t *Task) error {
 	chain := c.Graph.Chains[t.id.Chain]
 	for i, op := range slices.Backward(chain.Operators) {
-		setup, runs, err := c.setup(ctx, t.id, i)
-		if setup.State != nil {
-			t.stores = append(t.stores, setup.State)
-		}
+		setup, runs, err := c.setup(ctx, t, i)
 		if err != nil {
 			return fmt.Errorf("%s: %w", op.Name, err)
 		}
@@ -237,8 +232,8 @@ func (c *BuildConfig) openChain(ctx context.Context, t *Task) error {
 }
 
 // setup prepares what operator i of a task's chain is opened with, its state restored.
-func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, *state.Chain, error) {
-	chain := c.Graph.Chains[id.Chain]
+func (c *BuildConfig) setup(ctx context.Context, t *Task, i int) (Setup, *state.Chain, error) {
+	id, chain := t.id, c.Graph.Chains[t.id.Chain]
 	s := Setup{
 		Job: c.Job, Attempt: c.Attempt, Operator: chain.Operators[i], Subtask: id.Subtask,
 		Parallelism: chain.Subtasks(c.Parallelism), MaxParallelism: c.Graph.MaxParallelism,
@@ -267,6 +262,7 @@ func (c *BuildConfig) setup(ctx context.Context, id weir.TaskID, i int) (Setup, 
 		Disk:           c.Options.Disk,
 		Budget:         c.Options.Budget,
 	})
+	t.stores = append(t.stores, s.State) // closed whatever becomes of it
 	var base []checkpoint.Handle
 	var err error
 	if slices.ContainsFunc(restored.Keyed, c.foreign) { // the first snapshot copies what is another job's

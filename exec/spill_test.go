@@ -1,13 +1,17 @@
 package exec_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"weir/checkpoint"
 	"weir/exec"
+	"weir/exec/batch"
 	"weir/exec/exectest"
 	"weir/exec/state"
 )
@@ -147,4 +151,73 @@ func TestSpillFails(t *testing.T) {
 		}
 		left(t, c, d, good)
 	}
+}
+
+// An again gives the same numbers again and again.
+type again struct{ exec.Source }
+
+// Next implements exec.Source.
+func (s again) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Time, error) {
+	b, poll, until, err := s.Source.Next(ctx)
+	if b != nil {
+		for i := range b.Columns[0].Ints {
+			b.Columns[0].Ints[i] %= 2000
+		}
+	}
+	return b, poll, until, err
+}
+
+// A disk that fails while state is restored is an error of the task that says so, and leaves
+// nothing behind.
+func TestSpillFailsRestore(t *testing.T) {
+	t.Parallel()
+	c := config(20_000)
+	stepper := &exectest.Stepper{}
+	c.Openers.Source = stepper.Open(func(ctx context.Context, s exec.Setup) (exec.Source, error) {
+		src, err := exectest.Numbers(1<<20, 64, func(int) string { return "" })(ctx, s)
+		return again{src}, err
+	})
+	fails := &errorfs.Toggle{Injector: errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileReadAt && !strings.Contains(op.Path, "table-") { // what is written is read too
+			return errorfs.ErrInjected
+		}
+		return nil
+	})}
+	d := spilling(t, &c, errorfs.Wrap(vfs.NewMem(), fails))
+	j := exectest.Start(t, c)
+	var under checkpoint.Trigger
+	rows := int64(0)
+	for _, n := range []int{40, 5} {
+		stepper.Allow(n)
+		rows += 2 * 64 * int64(n)
+		waitFor(t, func() bool {
+			in := int64(0)
+			for _, s := range j.Stats() {
+				in += s.RowsIn * int64(1-s.Task.Chain)
+			}
+			return in >= rows
+		})
+		id, err := j.BeginAs(under)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.From, err = j.Await(id); err != nil {
+			t.Fatal(err)
+		}
+		under.Base = id
+	}
+	j.Kill()
+	fails.On()
+	c.Attempt = 2
+	j, err := exectest.Open(t, c)
+	if err == nil || !strings.Contains(err.Error(), "the folder spill for state that does not fit in memory") || strings.Contains(err.Error(), "panic") {
+		t.Errorf("restored: %v", err)
+	}
+	if j != nil {
+		j.Kill()
+	}
+	if n := c.Options.Budget.Used(); n != 0 {
+		t.Errorf("%d bytes of the budget are used by nobody", n)
+	}
+	_ = d.Close() // it has failed
 }
