@@ -10,8 +10,8 @@ import (
 // relax keeps the operators' state within its share of the worker's memory, between two
 // batches. What has changed since the last barrier cannot be spilled before a run has been
 // made of it: then the task cuts its state beside all checkpoints, and takes in no rows
-// until that run is written. Triggers, barriers that are there, reads and the end are
-// answered meanwhile. tight: it is still so.
+// until that run is written. Triggers, reads and the end are answered meanwhile; barriers wait
+// with the rows before them. tight: it is still so.
 func (t *Task) relax() (tight bool, err error) {
 	for _, n := range t.nodes {
 		if n.setup.State == nil {

@@ -221,3 +221,26 @@ func TestSpillFailsRestore(t *testing.T) {
 	}
 	_ = d.Close() // it has failed
 }
+
+// A task without rows to work off gives memory back too, when there is less of it.
+func TestSpillIdle(t *testing.T) {
+	t.Parallel()
+	c, fs := config(1<<20), vfs.NewMem()
+	d := spilling(t, &c, fs)
+	c.Options.Budget.SetLimit(1 << 30)
+	stepper := &exectest.Stepper{}
+	c.Openers.Source = stepper.Open(c.Openers.Source)
+	j := exectest.Start(t, c)
+	stepper.Allow(200)
+	waitFor(t, func() bool { return c.Options.Budget.Used() > 1<<20 })
+	if _, err := j.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	c.Options.Budget.SetLimit(512 << 10)
+	waitFor(t, func() bool {
+		j.Relax()
+		return !c.Options.Budget.Over()
+	})
+	j.Kill()
+	left(t, c, d, fs)
+}

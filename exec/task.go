@@ -81,6 +81,10 @@ func (t *Task) Close() { t.mail.close() }
 // dealt with meanwhile; other tasks have nothing to pause. It never blocks.
 func (t *Task) Pause(on bool) { t.mail.pause(on) }
 
+// Relax has a task that waits for rows look at once whether its state is beyond its share of
+// the worker's memory. It never blocks.
+func (t *Task) Relax() { t.mail.wake() }
+
 // Run runs the task until its context ends (the context's error), it is closed (nil),
 // its attempt is superseded (weir.ErrStale) or it fails (*TaskError, also given to
 // Reporter.Failed). It may be called once.

@@ -185,6 +185,8 @@ func (m *metrics) job(ch chan<- prometheus.Metric, j job.Figures) {
 func (m *metrics) memory(ch chan<- prometheus.Metric, worker string, f job.Memory) {
 	if f.Budget > 0 {
 		m.workerBudget.send(ch, float64(f.Budget), worker)
+	}
+	if f.StateLimit > 0 { // GOMEMLIMIT alone sets one too
 		m.workerStateLimit.send(ch, float64(f.StateLimit), worker)
 	}
 	m.workerHeap.send(ch, float64(f.Heap), worker)

@@ -270,6 +270,13 @@ func (j *Job) Wanted(newest weir.CheckpointID, pending ...weir.CheckpointID) {
 	}
 }
 
+// Relax has all tasks look whether their state is beyond its share of the budget.
+func (j *Job) Relax() {
+	for _, t := range j.tasks {
+		t.Relax()
+	}
+}
+
 // Progress asks all tasks how far they are with a checkpoint.
 func (j *Job) Progress(id weir.CheckpointID) []checkpoint.Progress {
 	var list []checkpoint.Progress

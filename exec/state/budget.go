@@ -45,6 +45,13 @@ func (b *Budget) near() bool {
 	return limit > 0 && b.used.Load() > most-most/16
 }
 
+// Over reports whether all stores together have more than they may: each that looks (Relax) gives
+// some back.
+func (b *Budget) Over() bool {
+	limit := b.limit.Load()
+	return limit > 0 && b.used.Load() > limit-limit/runsPart
+}
+
 // share is what a store of a size may keep.
 func (b *Budget) share(size int64) int64 {
 	limit, used := b.limit.Load(), b.used.Load()

@@ -177,6 +177,15 @@ func (a *attempt) pause(on bool) {
 	}
 }
 
+// relax has the tasks look whether their state is beyond its share.
+func (a *attempt) relax() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range a.mu.tasks {
+		t.Relax()
+	}
+}
+
 func (a *attempt) closeSources() {
 	for id, t := range a.mu.tasks {
 		if isSource(a.m.Graph, id) {

@@ -37,7 +37,8 @@
 //	   on, or where there is no copy, the object comes from storage. Memory holds 8 bytes per
 //	   64 KiB of them, and 64 KiB for each object that is being stored or restored.
 //	W10 State may take what nothing else of the worker needs (memory.go): once a second what is live
-//	   beside it is measured; more of that counts at once, less of it slowly. The heap is
+//	   beside it is measured; more of that counts at once, less of it slowly. Where state has more
+//	   than it may, all tasks are told to give some back, those too that wait for rows. The heap is
 //	   collected after it has grown by what a collection looks through, and a part of the
 //	   rest.
 //	W11 Heartbeats say of which subtasks there are copies, of jobs that do not run here: so a

@@ -113,6 +113,7 @@ func (s *sharing) collect(h heapFigures) int {
 // memory shares a worker's memory out.
 type memory struct {
 	Memory
+	relax   func()           // has all tasks look what state they may keep
 	heap    atomic.Int64     // live
 	samples []metrics.Sample // run's own, like sharing
 	sharing sharing
@@ -130,8 +131,8 @@ func heapSamples() []metrics.Sample {
 	return list
 }
 
-func newMemory(c Memory) *memory {
-	return &memory{Memory: c, samples: heapSamples(), sharing: sharing{heap: c.Heap}}
+func newMemory(c Memory, relax func()) *memory {
+	return &memory{Memory: c, relax: relax, samples: heapSamples(), sharing: sharing{heap: c.Heap}}
 }
 
 // run shares the memory out until ctx ends.
@@ -158,6 +159,9 @@ func (m *memory) look() {
 	limit, percent := m.sharing.look(h, used)
 	if m.State != nil && limit > 0 {
 		m.State.SetLimit(limit)
+	}
+	if m.State != nil && m.State.Over() {
+		m.relax() // those without rows to work off would not look
 	}
 	if m.SetGC != nil && percent > 0 {
 		m.SetGC(percent)

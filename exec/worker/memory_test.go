@@ -7,6 +7,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
+
+	"weir/exec/state"
 )
 
 // TestSharing runs scripts over what is shared out: "new" begins with a limit of the heap, and
@@ -82,5 +84,30 @@ func TestSharingWithoutLimit(t *testing.T) {
 	limit, percent := s.look(heapFigures{cycles: 1, live: 4 << 30, scan: 10 << 20}, 4<<30)
 	if limit != 0 || percent != 13 {
 		t.Errorf("limit %d, %d percent", limit, percent)
+	}
+}
+
+// TestSharingRelax: where state has more than it may, tasks that are idle are told too.
+func TestSharingRelax(t *testing.T) {
+	t.Parallel()
+	told := 0
+	budget := state.NewBudget(1 << 40)
+	m := newMemory(Memory{State: budget}, func() { told++ })
+	store := state.New(state.Options{MaxParallelism: 8, Budget: budget})
+	table := store.Table("t", state.Layout{Words: 1})
+	for i := range 1000 {
+		table.Upsert(uint64(i)<<32, fmt.Appendf(nil, "%d", i))
+	}
+	if err := store.Relax(); err != nil {
+		t.Fatal(err)
+	}
+	m.look()
+	if told > 0 {
+		t.Error("told although there is room")
+	}
+	budget.SetLimit(1000)
+	m.look()
+	if told != 1 {
+		t.Errorf("told %d times", told)
 	}
 }

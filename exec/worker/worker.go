@@ -106,7 +106,7 @@ func New(cfg Config) *Worker {
 	w := &Worker{cfg: cfg, incarnation: weir.NewIncarnation(), kickC: make(chan struct{}, 1)}
 	w.kept = newKept(cfg.Blobs, cfg.Keep, cfg.KeepBytes, cfg.Logger.With("worker", cfg.ID))
 	w.cfg.Tasks.Budget, w.cfg.Tasks.Disk = cfg.Memory.State, cfg.Memory.Disk
-	w.memory = newMemory(cfg.Memory)
+	w.memory = newMemory(cfg.Memory, w.relax)
 	if cfg.Memory.Heap > 0 {
 		w.snapshots.most = min(snapshotBytes, cfg.Memory.Heap/snapshotPart)
 	}
@@ -135,6 +135,15 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("worker %s: %w", w.cfg.ID, err)
 	}
 	return nil
+}
+
+// relax has the tasks of all attempts look whether their state is beyond its share.
+func (w *Worker) relax() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.mu.attempts {
+		a.relax()
+	}
 }
 
 // jobs are those of which an attempt runs here.
