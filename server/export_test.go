@@ -2,6 +2,7 @@ package server
 
 import (
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,3 +28,6 @@ func MetricRows() []string {
 	}
 	return rows
 }
+
+// Pace gives how long a follower of rows rests after each look.
+func Pace() func(poll, took time.Duration, sent int) time.Duration { return new(pace).rest }

@@ -16,11 +16,13 @@ import (
 
 // Bounds of what one follower of a page costs, whatever the size of the table: of the
 // time that reading it takes it rests several times as much, for an ordered page has the
-// tasks look at all of their rows, and large pages come less often.
+// tasks look at all of their rows; large pages come less often, and so does the look at one
+// that stays as it is.
 const (
 	restTimes   = 10
 	restAtMost  = 30 * time.Second
 	followBytes = 256 << 10 // per second
+	quietAtMost = time.Second
 )
 
 // A follower reads a page of a job's result table again and again.
@@ -33,6 +35,7 @@ type follower struct {
 	job  weir.Job        // as it was before page was read
 	page *job.ResultPage // the last one; nil: none yet
 	body []byte          // the page as it was sent last
+	pace pace
 }
 
 // streamRows sends a page of a job's result table whenever it has changed, until the job
@@ -57,7 +60,7 @@ func (s *Server) streamRows(c echo.Context, ask job.ResultQuery, exact bool) err
 			out.send("end", "", map[string]any{"status": f.job.Status})
 			return nil
 		}
-		if !out.pause(ctx, rest(s.opts.Poll, took, sent)) {
+		if !out.pause(ctx, f.pace.rest(s.opts.Poll, took, sent)) {
 			return nil
 		}
 		began = time.Now()
@@ -109,7 +112,16 @@ func (f *follower) put(out *stream) int {
 	return len(body)
 }
 
-// rest is how long a follower waits before it reads again.
-func rest(poll, took time.Duration, sent int) time.Duration {
-	return max(poll, min(restTimes*took, restAtMost), time.Duration(sent)*time.Second/followBytes)
+// A pace is how often a follower looks.
+type pace struct {
+	quiet time.Duration // the last rest without news; 0: there was some
+}
+
+// rest is how long to wait after a look that took so long and sent so many bytes.
+func (p *pace) rest(poll, took time.Duration, sent int) time.Duration {
+	p.quiet = min(max(2*p.quiet, poll), max(poll, quietAtMost))
+	if sent > 0 {
+		p.quiet = 0
+	}
+	return max(poll, p.quiet, min(restTimes*took, restAtMost), time.Duration(sent)*time.Second/followBytes)
 }

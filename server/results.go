@@ -122,7 +122,7 @@ func (s *Server) streamChanges(c echo.Context, exact bool) error {
 		wait := s.opts.Poll
 		if page != nil {
 			if anew = page.Reset && !anew; page.Reset && !anew { // again: it changes faster than it can be told
-				wait = rest(wait, time.Since(began), changesSize(page))
+				wait = new(pace).rest(wait, time.Since(began), changesSize(page))
 			}
 			if err := sendChanges(out, page, exact); err != nil {
 				return nil // the client has gone

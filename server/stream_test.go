@@ -177,7 +177,7 @@ func TestFollowRowsAtRest(t *testing.T) {
 	var looks atomic.Int32
 	looked := make(chan struct{})
 	a.fake.looked = func() {
-		if looks.Add(1) == 10 {
+		if looks.Add(1) == 5 {
 			close(looked)
 		}
 	}
@@ -190,6 +190,30 @@ func TestFollowRowsAtRest(t *testing.T) {
 	<-looked
 	if n := reads.Load(); n != 1 {
 		t.Errorf("read %d times", n)
+	}
+}
+
+// What a follower costs does not grow with what it follows.
+func TestFollowerRests(t *testing.T) {
+	t.Parallel()
+	rest, poll, second := server.Pace(), 150*time.Millisecond, time.Second
+	for i, look := range []struct {
+		took time.Duration
+		sent int
+		want time.Duration
+	}{
+		{time.Millisecond, 8000, poll},
+		{time.Millisecond, 0, poll}, {time.Millisecond, 0, 2 * poll}, {time.Millisecond, 0, 4 * poll}, {time.Millisecond, 0, second}, {time.Millisecond, 0, second},
+		{time.Millisecond, 8000, poll}, {time.Millisecond, 0, poll},
+		{300 * time.Millisecond, 8000, 3 * second}, {time.Minute, 0, 30 * second},
+		{time.Millisecond, 512 << 10, 2 * second},
+	} {
+		if got := rest(poll, look.took, look.sent); got != look.want {
+			t.Errorf("after look %d, of %v with %d bytes, it rests %v, want %v", i, look.took, look.sent, got, look.want)
+		}
+	}
+	if got := server.Pace()(2*second, 0, 0); got != 2*second {
+		t.Errorf("where looks are rare it rests %v", got)
 	}
 }
 
