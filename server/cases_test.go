@@ -78,6 +78,7 @@ func TestRefusedQueries(t *testing.T) {
 func TestResultsOfCases(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(false)
 	service := c.Server("server")
 	c.Worker("w1", 4)
 	c.Heard(service, 1)

@@ -127,6 +127,7 @@ func TestCluster(t *testing.T) {
 func TestBoundedStream(t *testing.T) {
 	t.Parallel()
 	c := jobtest.New(t)
+	c.Held.Store(false)
 	service := c.Server("server")
 	c.Worker("w1", 2)
 	c.Heard(service, 1)

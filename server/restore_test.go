@@ -24,7 +24,6 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 8)
 	c.Heard(s, 1)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"weir"
 	"weir/checkpoint"
@@ -26,7 +25,6 @@ import (
 func onRequest(t *testing.T, sql string, fault func(blob.Call) blob.Fault) (*jobtest.Cluster, *job.Service) {
 	t.Helper()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	c.Blobs = blob.NewFaulty(c.Blobs, fault)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
@@ -165,7 +163,7 @@ func TestC26LostSavepoint(t *testing.T) {
 	c, s := onRequest(t, counts, func(blob.Call) blob.Fault { return blob.Fault{} })
 	ctx := context.Background()
 	first := trigger(t, s)
-	sp, err := s.TriggerSavepoint(ctx, "counts", "mine", 10*time.Second)
+	sp, err := s.TriggerSavepoint(ctx, "counts", "mine", jobtest.Timeout)
 	if err != nil || sp.Status != checkpoint.StatusCompleted || sp.ID <= first.ID {
 		t.Fatalf("%+v, %v", sp, err)
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -208,11 +207,11 @@ func TestRestoreWhileRunning(t *testing.T) {
 	ctx := context.Background()
 	submit(t, c, s, "counts", counts)
 	c.Await(s, "counts", weir.StatusRunning)
-	r, err := s.TriggerSavepoint(ctx, "counts", "early", 10*time.Second)
+	r, err := s.TriggerSavepoint(ctx, "counts", "early", jobtest.Timeout)
 	if err != nil || r.Status != checkpoint.StatusCompleted {
 		t.Fatalf("savepoint: %+v, %v", r, err)
 	}
-	if _, err := s.TriggerCheckpoint(ctx, "counts", 10*time.Second); err != nil {
+	if _, err := s.TriggerCheckpoint(ctx, "counts", jobtest.Timeout); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Restore(ctx, "counts", job.StartRequest{From: "savepoint:nowhere"}); !errors.Is(err, weir.ErrNotFound) {
@@ -240,7 +239,7 @@ func TestRestoreOutlives(t *testing.T) {
 			c.Worker("w1", 4)
 			submit(t, c, s, "counts", counts)
 			c.Await(s, "counts", weir.StatusRunning)
-			r, err := s.TriggerSavepoint(t.Context(), "counts", "early", 10*time.Second)
+			r, err := s.TriggerSavepoint(t.Context(), "counts", "early", jobtest.Timeout)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -275,13 +274,16 @@ func TestTriggerWithoutHolder(t *testing.T) {
 	c.Await(s1, "counts", weir.StatusRunning)
 	s2 := c.Server("s2")
 	c.Until("the holder is known", func(ctx context.Context) bool {
-		_, err := s2.TriggerCheckpoint(ctx, "counts", 10*time.Second)
+		_, err := s2.TriggerCheckpoint(ctx, "counts", jobtest.Timeout)
 		return err == nil
 	})
+	away := func(string) bool { return true }
+	c.LoseLease.Store(&away) // however late the machine is, nobody takes it meanwhile
 	c.Kill("s1")
-	if _, err := s2.TriggerSavepoint(t.Context(), "counts", "late", 10*time.Second); !errors.Is(err, job.ErrUnavailable) {
+	if _, err := s2.TriggerSavepoint(t.Context(), "counts", "late", jobtest.Timeout); !errors.Is(err, job.ErrUnavailable) {
 		t.Errorf("triggered at the dead: %v", err)
 	}
+	c.LoseLease.Store(nil)
 	finished(t, c, s2, "counts")
 }
 
@@ -416,13 +418,13 @@ func TestTriggerAtOtherServer(t *testing.T) {
 	var r job.Triggered
 	c.Until("the holder is known", func(ctx context.Context) bool {
 		var err error
-		r, err = s2.TriggerCheckpoint(ctx, "counts", 10*time.Second)
+		r, err = s2.TriggerCheckpoint(ctx, "counts", jobtest.Timeout)
 		return !errors.Is(err, job.ErrUnavailable)
 	})
 	if r.Status != checkpoint.StatusCompleted {
 		t.Errorf("checkpoint: %+v", r)
 	}
-	if _, err := s2.TriggerSavepoint(ctx, "counts", "second", 10*time.Second); err != nil {
+	if _, err := s2.TriggerSavepoint(ctx, "counts", "second", jobtest.Timeout); err != nil {
 		t.Error(err)
 	}
 	if _, err := s2.TriggerSavepoint(ctx, "counts", "second", 0); !errors.Is(err, weir.ErrConflict) {
@@ -446,7 +448,7 @@ func TestCancelCheckpoint(t *testing.T) {
 	c.Await(s1, "counts", weir.StatusRunning)
 	s2 := c.Server("s2")
 	c.Until("the holder is known", func(ctx context.Context) bool {
-		_, err := s2.TriggerCheckpoint(ctx, "counts", 10*time.Second)
+		_, err := s2.TriggerCheckpoint(ctx, "counts", jobtest.Timeout)
 		return !errors.Is(err, job.ErrUnavailable)
 	})
 	lost := func(kind string) bool { return kind == deploy.KindTrigger }
@@ -476,7 +478,7 @@ func TestCancelCheckpoint(t *testing.T) {
 		t.Errorf("one that is not: %v", err)
 	}
 	c.Lose.Store(nil)
-	if r, err := s2.TriggerSavepoint(ctx, "counts", "hangs", 10*time.Second); err != nil || r.Status != checkpoint.StatusCompleted {
+	if r, err := s2.TriggerSavepoint(ctx, "counts", "hangs", jobtest.Timeout); err != nil || r.Status != checkpoint.StatusCompleted {
 		t.Errorf("the next one, by the same name: %+v, %v", r, err)
 	}
 	finished(t, c, s1, "counts")
@@ -495,7 +497,7 @@ func TestCancelDeletesCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	completed(t, c, "counts")
-	r, err := s.TriggerSavepoint(ctx, "counts", "kept", 10*time.Second)
+	r, err := s.TriggerSavepoint(ctx, "counts", "kept", jobtest.Timeout)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 func killed(t *testing.T, options string) (*jobtest.Cluster, *job.Service) {
 	t.Helper()
 	c := jobtest.New(t)
-	c.Held.Store(true)
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	c.Worker("w2", 4)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"weir"
+	"weir/exec/batch"
 	"weir/server/job/jobtest"
 	"weir/transport"
 )
@@ -76,15 +77,17 @@ func TestMaxPayloadBelowFrames(t *testing.T) {
 	c.Worker("w1", 1)
 	c.Worker("w2", 1)
 	c.Heard(s, 2)
-	const rows, rate = 6000, 2000
-	const table = "CREATE TABLE s (k BIGINT, v STRING) WITH ('connector' = 'datagen', 'rows-per-second' = '%d', 'number-of-rows' = '%d', " +
+	const rows = 2*batch.Target + 200 // what is left behind the first batch of each source does not fit either
+	const table = "CREATE TABLE s (k BIGINT, v STRING) WITH ('connector' = 'datagen', 'number-of-rows' = '%d', " +
 		"'fields.k.kind' = 'sequence', 'fields.k.start' = '1'); " +
 		"SELECT SUM(n) AS n FROM (SELECT v, COUNT(*) AS n FROM (SELECT LPAD(CAST(k AS STRING), 5000, 'x') AS v FROM s) GROUP BY v)"
-	if _, err := s.Submit(t.Context(), c.Spec("wide", fmt.Sprintf(table, rate, rows), 2)); err != nil {
+	c.Batches.Store(1)
+	if _, err := s.Submit(t.Context(), c.Spec("wide", fmt.Sprintf(table, rows), 2)); err != nil {
 		t.Fatal(err)
 	}
 	c.Await(s, "wide", weir.StatusRunning)
 	c.RestartNATS(transport.ServerOptions{MaxPayload: 8 << 10})
+	c.Batches.Store(0)
 	j := c.Await(s, "wide", weir.StatusFinished, weir.StatusFailed)
 	if j.Status != weir.StatusFinished {
 		t.Fatalf("%s, %+v", j.Status, j.Failure)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"weir"
 	"weir/checkpoint"
@@ -105,7 +104,7 @@ func writeOldSegments(t *testing.T, c *jobtest.Cluster, s *job.Service, out stri
 		r, err := s.Rates(ctx, "writer")
 		return err == nil && r.RowsIn > oldSinkRows/10
 	})
-	sp, err := s.TriggerSavepoint(ctx, "writer", "old", 10*time.Second)
+	sp, err := s.TriggerSavepoint(ctx, "writer", "old", jobtest.Timeout)
 	if err != nil || sp.Status != checkpoint.StatusCompleted {
 		t.Fatalf("%+v, %v", sp, err)
 	}

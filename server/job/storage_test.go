@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"weir"
 	"weir/checkpoint"
@@ -441,7 +440,7 @@ func TestBaseGivenUpSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Await(s, "counts", weir.StatusRunning)
-	r, err := s.TriggerCheckpoint(ctx, "counts", 10*time.Second)
+	r, err := s.TriggerCheckpoint(ctx, "counts", jobtest.Timeout)
 	if err != nil || r.Status != checkpoint.StatusCompleted {
 		t.Fatalf("%+v, %v", r, err)
 	}

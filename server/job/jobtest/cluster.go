@@ -63,9 +63,9 @@ type Cluster struct {
 	// Full, as long as it is set, leaves sinks no room to write.
 	Full atomic.Bool
 
-	// Held keeps sources that have no more rows from ending, so that a job whose rows a busy
-	// machine has read meanwhile still runs until the test is through with it, which it is
-	// where it has Await see a job finish.
+	// Held, as it is at first, keeps sources that have no more rows from ending, so that a job
+	// whose rows a busy machine has read meanwhile still runs until the test is through with it,
+	// which it is where it has Await see a job finish.
 	Held atomic.Bool
 	// Batches, if positive, is how many a source gives before it waits.
 	Batches atomic.Int64
@@ -130,6 +130,7 @@ func NewOn(tb testing.TB, opts transport.ServerOptions) *Cluster {
 	if os.Getenv("WEIR_TEST_LOG") != "" {
 		c.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
+	c.Held.Store(true)
 	c.mu.nodes, c.mu.clocks = map[string]*node{}, map[string]*clocktest.Clock{}
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()
