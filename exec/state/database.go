@@ -181,15 +181,20 @@ func (b *database) close() error {
 
 // each calls f with every key from from to to and its value, in order, until f returns false.
 func (b *database) each(from, to []byte, f func(key, value []byte) bool) error {
-	return b.reads(func() error {
+	return b.reads(func() (err error) {
 		i, err := b.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 		if err != nil {
 			return err
 		}
+		defer func() { // f may panic, too
+			if b.broken() == nil {
+				err = errors.Join(err, i.Close())
+			}
+		}()
 		for ok := i.First(); ok && f(i.Key(), i.Value()); ok = i.Next() {
 			continue
 		}
-		return errors.Join(i.Error(), i.Close())
+		return i.Error()
 	})
 }
 

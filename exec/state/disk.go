@@ -152,10 +152,11 @@ func (d *Disk) Close() error {
 func (d *Disk) Size() (spilled, cached int64) {
 	d.opens.Lock()
 	defer d.opens.Unlock()
-	if d.opens.db == nil || d.opens.db.broken() != nil {
+	db, metricsC := d.opens.db, make(chan *pebble.Metrics, 1)
+	if db == nil || db.do(func() error { metricsC <- db.db.Metrics(); return nil }) != nil {
 		return 0, 0
 	}
-	m := d.opens.db.db.Metrics()
+	m := <-metricsC
 	return int64(m.DiskSpaceUsage()), m.BlockCache.Size
 }
 

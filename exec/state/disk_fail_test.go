@@ -345,3 +345,33 @@ func table(t *testing.T, fs *vfs.MemFS) []byte {
 	t.Error("nothing was spilled")
 	return make([]byte, 1)
 }
+
+// A read of all entries in the midst of which another read fails is closed: the disk's end, which
+// would find it open, is not that of the process.
+func TestReadWithinReadFails(t *testing.T) {
+	t.Parallel()
+	for at, done := 1, false; !done; at++ {
+		f := &faulty{}
+		d, err := NewDisk(scratchFolder, DiskOptions{FS: f.over(vfs.NewMem()), Cache: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newSpiller(d)
+		if err := errors.Join(s.set(0, 3000), s.spill(3000)); err != nil {
+			t.Fatal(err)
+		}
+		f.mu.Lock()
+		f.at, f.once = f.n+at, true
+		f.mu.Unlock()
+		if err = guarded(func() error { s.numbers().Pin(); return nil }); err != nil {
+			wellSaid(t, at, true, err)
+		}
+		_ = s.Close() // whose lookup has failed
+		if err := d.Close(); err != nil {
+			wellSaid(t, at, true, err)
+		}
+		f.mu.Lock()
+		done = f.injected == 0
+		f.mu.Unlock()
+	}
+}
