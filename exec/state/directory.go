@@ -85,7 +85,6 @@ func readDirectory(block []byte, size int64) (d *directory, ok bool) {
 type span struct {
 	from, to int64
 	table    []byte // of its first block
-	entries  int
 }
 
 // spanGap is what is read between two blocks rather than asked for twice.
@@ -116,10 +115,10 @@ func (d *directory) tableSpans(list []span, i, to int, groups weir.KeyGroupRange
 		}
 		from := int64(d.offsets[i])
 		if n := len(list); n > 0 && from-list[n-1].to <= spanGap {
-			list[n-1].to, list[n-1].entries = end, list[n-1].entries+int(d.counts[i])
+			list[n-1].to = end
 			continue
 		}
-		list = append(list, span{from, end, d.tables[d.of[i]], int(d.counts[i])})
+		list = append(list, span{from, end, d.tables[d.of[i]]})
 	}
 	return list
 }

@@ -34,12 +34,8 @@ type fetch struct {
 	blockC chan *block   // closed at the end
 	freeC  chan *columns // of those that were laid
 
-	// valid once a block has come, or blockC is closed
-	entries int   // that were read; 0: nobody knows before the end
-	bytes   int64 // likewise
-
-	// valid once blockC is closed
-	version byte
+	bytes   int64 // that are read; valid once a block has come
+	version byte  // valid once blockC is closed, as is err
 	err     error
 }
 
@@ -148,10 +144,10 @@ func (f *fetch) trimmed(ctx context.Context, blobs blob.Store, maxParallelism in
 	}
 	spans := d.spans(f.handle.KeyGroups, maxParallelism)
 	for _, p := range spans {
-		f.bytes, f.entries = f.bytes+p.to-p.from, f.entries+p.entries
+		f.bytes += p.to - p.from
 	}
 	if f.bytes > f.handle.Size*3/4 {
-		f.bytes, f.entries = 0, 0
+		f.bytes = 0
 		return false, nil
 	}
 	f.version = formatVersion
