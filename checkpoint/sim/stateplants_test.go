@@ -80,15 +80,15 @@ func statePlants() []plant {
 		},
 		{ // S1: what a cut shows is copied before it is changed
 			name: "nothing is copied aside", file: "exec/state/table.go",
-			old: "\tif t.store.isRead(c.generation) {\n\t\tt.store.aside += int64(c.size())\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if", new: "\tif false {\n\t\tt.store.aside += int64(c.size())\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if",
+			old: "\tif t.store.isRead(c.generation, c.size()) {\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if", new: "\tif false {\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if",
 		},
 		{ // S1: and is shown all the same
 			name: "what was copied aside is left out", file: "exec/state/table.go",
-			old: "\tif t.store.isRead(c.generation) {\n\t\tt.store.aside += int64(c.size())\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if", new: "\tif t.store.isRead(c.generation) {\n\t\told := c\n\t\tc = c.clone()\n\t\told.dirty = slotSet{}\n\t\tt.chunks[i] = c\n\t} else if",
+			old: "\tif t.store.isRead(c.generation, c.size()) {\n\t\tc = c.clone()\n\t\tt.chunks[i] = c\n\t} else if", new: "\tif t.store.isRead(c.generation, c.size()) {\n\t\told := c\n\t\tc = c.clone()\n\t\told.dirty = slotSet{}\n\t\tt.chunks[i] = c\n\t} else if",
 		},
 		{ // S9: what a cut has still to show stays in memory
 			name: "spilled before it is shown", file: "exec/state/spill.go",
-			old: "\tif t.store.isRead(c.generation) {\n\t\treturn set\n", new: "\tif false {\n\t\treturn set\n",
+			old: "\tif t.store.isRead(c.generation, 0) {\n\t\treturn set\n", new: "\tif false {\n\t\treturn set\n",
 		},
 		{ // S6: a restore that spills makes runs that lie over each other
 			name: "runs of a restore lose deletions", file: "exec/state/restore.go", script: "deletion_while_copied",

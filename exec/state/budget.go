@@ -31,10 +31,10 @@ const runsPart = 8
 // holds takes n bytes of runs into memory, if they have so much left of their part.
 func (b *Budget) holds(n int64) bool {
 	limit := b.limit.Load()
-	if limit > 0 && b.runs.Load()+n > limit/runsPart {
+	if all := b.runs.Add(n); limit > 0 && all > limit/runsPart {
+		b.runs.Add(-n)
 		return false
 	}
-	b.runs.Add(n)
 	return true
 }
 

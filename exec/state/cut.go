@@ -1,6 +1,7 @@
 package state
 
 import (
+	"math/bits"
 	"slices"
 	"sync/atomic"
 
@@ -34,9 +35,11 @@ type cutTable struct {
 // Cut ends the generation and takes a cut of it. It belongs between two batches, on the loop.
 func (s *Store) Cut() *Cut {
 	c := &Cut{store: s, generation: s.generation, maxParallelism: s.maxParallelism, keyGroups: s.keyGroups, entries: s.Len()}
+	aside := int64(0)
 	for _, t := range s.tables {
 		if len(t.dirty) > 0 || len(t.gone.hashes) > 0 {
 			c.tables = append(c.tables, cutTable{name: t.name, layout: t.layout, rec: t.rec, chunks: t.dirty, gone: t.gone})
+			aside += t.gone.size()
 			t.dirty, t.gone = nil, goneKeys{}
 		}
 	}
@@ -50,16 +53,34 @@ func (s *Store) Cut() *Cut {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.generations = append(s.mu.generations, c.generation)
+	s.mu.cuts = append(s.mu.cuts, openCut{c.generation, aside})
 	s.open.Add(1)
 	return c
 }
 
+// isWhole reports whether every entry of the store has changed. It looks at chunks until too many of
+// their slots have not.
+func (c *Cut) isWhole() bool {
+	more := -c.entries // slots than entries
+	for i := range c.tables {
+		more += len(c.tables[i].chunks) * chunkSlots
+	}
+	for i := range c.tables {
+		for _, chunk := range c.tables[i].chunks {
+			if more < 0 {
+				return false
+			}
+			more -= chunkSlots
+			for w := range chunk.dirty {
+				more += bits.OnesCount64(chunk.dirty[w] & chunk.live[w])
+			}
+		}
+	}
+	return more == 0 && c.entries > 0
+}
+
 // Whole reports, once the cut is a run, whether that has every entry of the store.
 func (c *Cut) Whole() bool { return c.whole }
-
-// Empty reports whether the generation changed nothing.
-func (c *Cut) Empty() bool { return len(c.tables) == 0 }
 
 // Release ends the cut: its memory may be written to again. It may be called from any
 // goroutine, but not while the cut is read.
@@ -70,6 +91,6 @@ func (c *Cut) Release() {
 	c.tables = nil
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
-	c.store.mu.generations = slices.DeleteFunc(c.store.mu.generations, func(g uint64) bool { return g == c.generation })
+	c.store.mu.cuts = slices.DeleteFunc(c.store.mu.cuts, func(o openCut) bool { return o.generation == c.generation })
 	c.store.open.Add(-1)
 }

@@ -77,10 +77,11 @@
 //	     anew is cut on the way, and these runs lie below that of the first cut (Runs).
 //
 // A filter in memory tells, of nearly every key that is not on disk, that it is not: 1.6 to 3 bytes
-// for each that is, and half of the store's share at most. Pebble has filters for all levels
-// but the last one, where nearly all keys lie, and a table keeps an iterator over them until
-// it spills again. A filter never forgets a key; where many have left the disk, one is made anew,
-// a thousand keys in each Relax.
+// for each that is. Filters grow to half of the store's share, and are halved where that has become
+// much smaller. Pebble has filters for all levels but the last one, where nearly all keys
+// lie, and a table keeps an iterator over them until it spills again, or the store is cut. A filter
+// never forgets a key; where many have left the disk, or there is room for a better one, one is made
+// anew beside it, a thousand keys in each Relax.
 //
 // The index also gives the entries in an order that is the same in every table and at
 // every size (Ranked), from any place on: whoever reads a large table in small parts

@@ -16,7 +16,7 @@ func (b *Budget) SetLimit(limit int64) { b.limit.Store(limit) }
 func (c *Chain) Held() (n int64) {
 	for _, r := range c.runs {
 		for _, p := range r.pieces {
-			n += int64(len(p.Data))
+			n += p.held()
 		}
 	}
 	return n

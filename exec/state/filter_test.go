@@ -108,3 +108,98 @@ func TestSift(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A filter that is made anew keeps up with what is spilled meanwhile, be that ten times as much.
+func TestSieveKeepsUp(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Disk: memoryDisk(t), Budget: NewBudget(1 << 28)})
+	numbers := s.Table("t", Layout{Key: IntKey, Words: 1})
+	spill := func(from, to int64) {
+		for x := from; x < to; x++ {
+			putNumber(numbers, x, 1)
+		}
+		s.Cut().Release()
+		if _, err := numbers.spill(int(to - from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spill(0, 10_000)
+	numbers.cold.sieve = &sieve{}
+	numbers.cold.sieve.grow(10_000, 10_000, 1<<20)
+	spill(10_000, 100_000)
+	for i := 0; numbers.cold.sieve != nil; i++ {
+		if err := numbers.sift(); err != nil || i > 200 {
+			t.Fatal(err, i)
+		}
+	}
+	known := 0
+	for x := range int64(10_000) {
+		if numbers.cold.filter.knows(batch.HashInt(1_000_000 + x)) {
+			known++
+		}
+	}
+	if known > 300 {
+		t.Errorf("of 10000 keys that are not there it knows %d", known)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Many keys of one rank are sifted too: each step goes on, and none is left out.
+func TestSiftOfEqualRanks(t *testing.T) {
+	t.Parallel()
+	const keys, ofRank = 10_000, 3_000
+	s := New(Options{Disk: memoryDisk(t), Budget: NewBudget(1 << 28)})
+	texts := s.Table("t", Layout{Words: 1})
+	hash := func(i int) uint64 { return uint64(i)<<40 | uint64(i/ofRank*0x9e3779b9&0xffffffff) }
+	for i := range keys {
+		texts.Upsert(hash(i), []byte{byte(i), byte(i >> 8)})
+	}
+	s.Cut().Release()
+	if _, err := texts.spill(keys); err != nil {
+		t.Fatal(err)
+	}
+	texts.cold.sieve = &sieve{}
+	texts.cold.sieve.grow(keys, keys, 1<<20)
+	for i := 0; texts.cold.sieve != nil; i++ {
+		if err := texts.sift(); err != nil || i > keys/ofRank+1 {
+			t.Fatal(err, i)
+		}
+	}
+	for i := range keys {
+		if !texts.mayBeCold(hash(i)) {
+			t.Fatalf("%d is on disk and not known", i)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A filter that is halved, down to nothing, still knows every key.
+func TestFilterHalved(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	var f filter
+	var added []uint64
+	for range 30 {
+		f.grow(1000, 0, 1<<20)
+		for range 1000 {
+			added = append(added, r.Uint64())
+			f.add(added[len(added)-1])
+		}
+	}
+	for f.size() > int64(len(f.layers))*filterBytes {
+		before := f.size()
+		f.halve()
+		for _, h := range added {
+			if !f.knows(h) {
+				t.Fatalf("%d bytes: %x was added and is not known", f.size(), h)
+			}
+		}
+		if f.size() >= before {
+			t.Fatalf("%d bytes of %d", f.size(), before)
+		}
+	}
+}

@@ -12,38 +12,34 @@ import (
 
 const goneAt = 1 << 63
 
-// A gathered is what changed in a table, by (hash, key): counts of numbers as they are, so that
-// each is looked at once; others, and what has deletions or NULL, as places.
-type gathered struct {
-	of     *cutTable
-	pairs  *parts[pair] // nil: it is places
-	places *parts[place]
-	n      int // entries that are there
-}
-
-// gather looks at everything that changed in a table.
-func (t *cutTable) gather(g weir.KeyGroupRange, maxParallelism int) gathered {
+// write writes what changed in a table of key groups, by (hash, key), as blocks: counts of numbers
+// are taken along as they are, so that each is looked at once; others, and what has deletions
+// or NULL, by their places. whole: without deletions.
+func (t *cutTable) write(w *runWriter, g weir.KeyGroupRange, whole bool) error {
+	to := w.begin(t.name, t.layout)
+	most := len(t.chunks)*chunkSlots + len(t.gone.hashes)
 	if t.plain() {
-		p := newParts[pair](g, maxParallelism)
+		p := newParts[pair](g, w.maxParallelism, most)
 		t.changed(func(at []uint64) {
 			for _, at := range at {
 				r := t.chunks[at>>chunkBits].records[at&chunkMask*2:]
 				p.add(pair{batch.HashInt(int64(r[0])), r[0], r[1]})
 			}
 		})
-		return gathered{of: t, pairs: p, n: p.n}
+		return writePairs(p, w, to)
 	}
-	p := newParts[place](g, maxParallelism)
+	p := newParts[place](g, w.maxParallelism, most)
 	t.changed(func(at []uint64) {
 		for _, at := range at {
 			p.add(place{t.chunks[at>>chunkBits].hash(t.rec, int(at&chunkMask)), at})
 		}
 	})
-	n := p.n
-	for i, hash := range t.gone.hashes {
-		p.add(place{hash, goneAt | uint64(i)})
+	if !whole {
+		for i, hash := range t.gone.hashes {
+			p.add(place{hash, goneAt | uint64(i)})
+		}
 	}
-	return gathered{of: t, places: p, n: n}
+	return t.writePlaces(p, w, to)
 }
 
 // plain reports whether all that changed are numbers with a word each.
@@ -84,19 +80,11 @@ func (t *cutTable) warm(list []uint64) {
 	t.warmed = byte(sum)
 }
 
-// write writes what was gathered as blocks; whole: without deletions.
-func (g gathered) write(w *runWriter, whole bool) error {
-	to := w.begin(g.of.name, g.of.layout)
-	if g.pairs != nil {
-		return g.writePairs(w, to)
-	}
-	for list := range g.places.each() {
-		if whole {
-			list = slices.DeleteFunc(list, func(p place) bool { return p[1]&goneAt != 0 })
-		}
-		g.of.settle(list)
+func (t *cutTable) writePlaces(p *parts[place], w *runWriter, to *columns) error {
+	for list := range p.each() {
+		t.settle(list)
 		for len(list) > 0 {
-			list = g.of.fill(to, list)
+			list = t.fill(to, list)
 			if to.full() {
 				if err := w.flush(); err != nil {
 					return err
@@ -107,8 +95,8 @@ func (g gathered) write(w *runWriter, whole bool) error {
 	return w.flush()
 }
 
-func (g gathered) writePairs(w *runWriter, to *columns) error {
-	for list := range g.pairs.each() {
+func writePairs(p *parts[pair], w *runWriter, to *columns) error {
+	for list := range p.each() {
 		for len(list) > 0 {
 			n := min(len(list), maxBlockEntries-to.len())
 			for i := range list[:n] {

@@ -415,8 +415,8 @@ func (j *job) end() {
 			for len(p.cuts) > 0 {
 				p.seal()
 			}
-			if s := p.store; s.open.Load() != 0 || len(s.mu.generations) != 0 {
-				j.Fatalf("%d cuts open: %v", s.open.Load(), s.mu.generations)
+			if s := p.store; s.open.Load() != 0 || len(s.mu.cuts) != 0 {
+				j.Fatalf("%d cuts open: %v", s.open.Load(), s.mu.cuts)
 			}
 			check(j.T, p.store, j.want, 0)
 		}

@@ -241,7 +241,7 @@ func (j *job) spill() {
 	}
 	open, before := p.store.open.Load(), table.index.n
 	if j.below(2) == 0 {
-		n, err := table.shrink(j.below(3) + 1)
+		n, err := table.shrink(j.below(3)+1, 0)
 		j.may(err)
 		j.seen["chunk dropped"] += n
 	} else {

@@ -25,7 +25,6 @@ type parts[R row] struct {
 	from  uint64 // the least hash
 	shift int
 	lists []bucket[R]
-	n     int
 	found []R     // scratch of sorted
 	ends  []int32 // likewise
 }
@@ -37,20 +36,18 @@ type bucket[R row] struct {
 }
 
 const (
-	partBits   = 8 // of a hash, within the key groups, tell its part
+	partBits   = 8   // of a hash, within the key groups, tell its part; at most
+	partRows   = 128 // of one, where there are fewer parts
 	partLeast  = 32
 	partMost   = 4 << 10
 	partGrowth = 4 // a block is a quarter of what its part has
 )
 
-// newParts makes parts for the hashes of key groups.
-func newParts[R row](g weir.KeyGroupRange, maxParallelism int) *parts[R] {
-	from, to := uint64(0), uint64(1<<32)
-	if maxParallelism > 0 {
-		m := uint64(maxParallelism)
-		from, to = (uint64(g.Start)<<32+m-1)/m, (uint64(g.End)<<32+m-1)/m // KeyGroupOf the other way round
-	}
-	p := &parts[R]{from: from << 32, shift: 32 + max(bits.Len64(to-from-1)-partBits, 0)}
+// newParts makes parts for n rows at most, with hashes of key groups.
+func newParts[R row](g weir.KeyGroupRange, maxParallelism, n int) *parts[R] {
+	m := uint64(maxParallelism)
+	from, to := (uint64(g.Start)<<32+m-1)/m, (uint64(g.End)<<32+m-1)/m // KeyGroupOf the other way round
+	p := &parts[R]{from: from << 32, shift: 32 + max(bits.Len64(to-from-1)-min(bits.Len(uint(n/partRows)), partBits), 0)}
 	p.lists = make([]bucket[R], (to-from-1)<<32>>p.shift+1)
 	return p
 }
@@ -64,7 +61,6 @@ func (p *parts[R]) add(r R) {
 	}
 	l.blocks[last] = append(l.blocks[last], r)
 	l.n++
-	p.n++
 }
 
 // each yields the rows by hash, those of a part at once; they are valid until the next part.

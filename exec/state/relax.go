@@ -7,12 +7,12 @@ import (
 
 // How much is spilled at a time.
 const (
-	spareSlots  = 4 << 10 // kept free near the limit, for entries to come
-	spillSlots  = 64 << 10
-	spillPart   = 8   // of those in memory, at most
-	shrinkSlots = 128 // chunks
-	graveSize   = 80  // bytes of one, about
-	filterPart  = 2   // of a store's share: filters take half of it at most
+	spareSlots   = 4 << 10 // kept free near the limit, for entries to come
+	spillSlots   = 64 << 10
+	spillPart    = 8 // of those in memory, at most
+	shrinkChunks = spillSlots >> chunkBits
+	graveSize    = 80 // bytes of one, about
+	filterPart   = 2  // of a store's share: filters grow to half of it at most
 )
 
 // ErrDirty says that what could be spilled has still to be shown by a cut: take one, and
@@ -36,6 +36,9 @@ func (s *Store) Relax() error {
 }
 
 func (s *Store) relax(size, share int64) error {
+	if s.halveFilters(share) {
+		size = s.account()
+	}
 	s.shrinks = size > share && (s.shrinks || size > share+share/8)
 	spilled, stuck := 0, false
 	for _, t := range s.tables {
@@ -79,7 +82,7 @@ const entrySize = 32 // bytes of a small one, about, with its place in the index
 
 // fits is how many bytes the store may grow by.
 func (s *Store) fits() int64 {
-	if s.budget == nil || s.disk == nil {
+	if s.budget == nil || s.disk == nil || s.budget.Limit() == 0 {
 		return math.MaxInt64
 	}
 	size := s.account()
@@ -89,14 +92,17 @@ func (s *Store) fits() int64 {
 // shrink drops chunks of a table until the store is within its share: while all may be
 // spilled, since the last ones are written to again in the next batch.
 func (s *Store) shrink(t *Table, share int64) (all int, err error) {
-	for s.account() > share {
-		n, err := t.shrink(shrinkSlots)
+	for {
+		over := s.account() - share
+		if over <= 0 {
+			return all, nil
+		}
+		n, err := t.shrink(shrinkChunks, over)
 		if n == 0 || err != nil {
 			return all, err
 		}
 		all += n
 	}
-	return all, nil
 }
 
 // Over reports whether the store is beyond its share by more than what is to be expected
@@ -125,10 +131,7 @@ func (s *Store) waits() bool {
 
 // account tells the budget what the store takes.
 func (s *Store) account() int64 {
-	if s.open.Load() == 0 {
-		s.aside = 0
-	}
-	size, cold := s.aside, int64(0)
+	size, cold := s.aside(), int64(0)
 	for _, t := range s.tables {
 		size += t.bytes()
 		if t.cold != nil {

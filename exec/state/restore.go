@@ -110,15 +110,11 @@ func (t *Table) clean() {
 	t.dirty, t.gone = nil, goneKeys{}
 }
 
-// touch makes every entry count as changed. None is on disk.
+// touch makes every entry count as changed. None is on disk, and no cut is open.
 func (s *Store) touch() {
 	for _, t := range s.tables {
 		t.dirty, t.gone = t.dirty[:0:0], goneKeys{}
-		for i, c := range t.chunks {
-			if s.isRead(c.generation) {
-				c = c.clone()
-				t.chunks[i] = c
-			}
+		for _, c := range t.chunks {
 			c.generation, c.dirty, c.born = s.generation, c.live, c.live
 			t.dirty = append(t.dirty, c)
 		}

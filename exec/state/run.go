@@ -52,6 +52,9 @@ type Piece struct {
 // Size is how many bytes the piece has.
 func (p Piece) Size() int { return len(p.Data) + p.size }
 
+// held is the memory that the piece takes.
+func (p Piece) held() int64 { return int64(cap(p.Data)) }
+
 // Handle describes the piece once it is stored as an object; without a name it lies in
 // the handle.
 func (p Piece) Handle(object string, delta bool) checkpoint.Handle {
@@ -73,6 +76,7 @@ type runWriter struct {
 	pieceSize      int
 
 	piece   []byte
+	last    int // bytes of the piece before: the next one may be as large
 	table   string
 	begun   bool // the piece has the table's header
 	entries uint64
@@ -102,7 +106,7 @@ func (w *runWriter) flush() error {
 		return nil
 	}
 	if len(w.piece) == 0 {
-		w.piece = append(append(w.piece, magic...), formatVersion)
+		w.piece = append(append(make([]byte, 0, w.last+w.last/16), magic...), formatVersion)
 		w.groups = weir.KeyGroupRange{Start: w.maxParallelism}
 	}
 	if !w.begun {
@@ -159,8 +163,11 @@ func (w *runWriter) end() error {
 	}
 	w.dir = directory{}
 	sealBlock(w.piece[at:])
-	p := Piece{Data: slices.Clip(w.piece), Checksum: xxh3.Hash(w.piece), KeyGroups: w.groups}
-	w.piece, w.begun, w.entries = nil, false, 0
+	if cap(w.piece)-len(w.piece) > len(w.piece)/2 {
+		w.piece = slices.Clone(w.piece)
+	}
+	p := Piece{Data: w.piece, Checksum: xxh3.Hash(w.piece), KeyGroups: w.groups}
+	w.piece, w.last, w.begun, w.entries = nil, len(w.piece), false, 0
 	return w.emit(p)
 }
 
@@ -199,14 +206,9 @@ func (c *Cut) write(size int, emit func(Piece) error) error {
 	defer c.Release()
 	w := newRunWriter(c.maxParallelism, size, emit)
 	slices.SortFunc(c.tables, func(a, b cutTable) int { return compareNames(a.name, b.name) })
-	all, entries := make([]gathered, len(c.tables)), 0
+	c.whole = c.isWhole()
 	for i := range c.tables {
-		all[i] = c.tables[i].gather(c.keyGroups, c.maxParallelism)
-		entries += all[i].n
-	}
-	c.whole = entries > 0 && entries == c.entries
-	for _, g := range all {
-		if err := g.write(w, c.whole); err != nil {
+		if err := c.tables[i].write(w, c.keyGroups, c.whole); err != nil {
 			return err
 		}
 	}

@@ -37,12 +37,12 @@ const shelved = "spilled:"
 // Put puts a piece of a run there: what it returns is p, or a piece whose data is in a file.
 // Another goroutine may tidy meanwhile; the file stays until a chain has named it.
 func (f *Shelf) Put(p Piece) (Piece, error) {
-	if f.disk == nil || f.budget == nil || p.file != "" || f.holds(len(p.Data)) {
+	if f.disk == nil || f.budget == nil || p.file != "" || f.holds(p.held()) {
 		return p, nil
 	}
 	name, err := f.disk.write(p.Data)
 	if err != nil {
-		return p, f.disk.failed("write", err)
+		return Piece{}, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,13 +52,13 @@ func (f *Shelf) Put(p Piece) (Piece, error) {
 }
 
 // holds takes n bytes into memory, if there is room.
-func (f *Shelf) holds(n int) bool {
+func (f *Shelf) holds(n int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.budget.holds(int64(n)) {
+	if !f.budget.holds(n) {
 		return false
 	}
-	f.mu.held += int64(n)
+	f.mu.held += n
 	return true
 }
 
@@ -101,11 +101,11 @@ func (f *Shelf) Drop(pieces []Piece) error {
 	defer f.mu.Unlock()
 	var errs []error
 	for _, p := range pieces {
-		if p.file != "" && f.mu.files != nil {
+		if p.file != "" {
 			delete(f.mu.files, p.file)
 			errs = append(errs, f.disk.remove(p.file))
-		} else if p.file == "" && f.budget != nil {
-			n := min(int64(len(p.Data)), f.mu.held)
+		} else if f.disk != nil && f.budget != nil {
+			n := min(p.held(), f.mu.held)
 			f.mu.held -= n
 			f.budget.runs.Add(-n)
 		}

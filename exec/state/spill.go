@@ -22,8 +22,11 @@ type cold struct {
 	key    []byte            // scratch
 }
 
-// isCold reports whether a key that is not in memory may be on disk.
+// isCold reports whether there are entries on disk only.
 func (t *Table) isCold() bool { return t.cold != nil && t.cold.n > 0 }
+
+// mayBeCold reports whether a key of a hash that is not in memory may be on disk.
+func (t *Table) mayBeCold(hash uint64) bool { return t.isCold() && t.cold.filter.knows(hash) }
 
 // bury remembers that what disk has of a key is no more.
 func (c *cold) bury(hash uint64, key []byte) { c.graves[string(key)] = hash }
@@ -47,14 +50,11 @@ func (c *cold) hashOf(key, value []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(value))<<32 | uint64(bits.Reverse32(rank))
 }
 
-// recall brings an entry from disk into memory; ok is false where it is not there. It
+// recall brings an entry that may be on disk into memory; ok is false where it is not there. It
 // counts as changed, so that what is brought is what the next run shows. What cannot be read
 // is a panic: the task fails, and begins again from its checkpoint.
 func (t *Table) recall(hash uint64, key []byte) (slot int, ok bool) {
 	c := t.cold
-	if !c.filter.knows(hash) {
-		return 0, false
-	}
 	if _, gone := c.graves[string(key)]; gone {
 		return 0, false
 	}
@@ -113,7 +113,7 @@ func (t *Table) value(dst []byte, c *chunk, i int) []byte {
 // spillable gives the entries of a chunk that may be spilled: those that no run has
 // still to show. While the store is restored, all.
 func (t *Table) spillable(c *chunk) (set slotSet) {
-	if t.store.isRead(c.generation) {
+	if t.store.isRead(c.generation, 0) {
 		return set
 	}
 	set = c.live
@@ -159,16 +159,18 @@ func (t *Table) spill(n int) (int, error) {
 	return len(slots), t.evict(slots)
 }
 
-// shrink spills the entries of the last chunks, as far as they may be, and drops the
-// chunks, n at most; it returns how many entries it spilled.
-func (t *Table) shrink(n int) (int, error) {
+// shrink spills the entries of the last chunks, as far as they may be, and drops the chunks: n
+// of them, and on until they had so many bytes, or spillSlots are spilled. It returns how many it
+// spilled.
+func (t *Table) shrink(n int, bytes int64) (int, error) {
 	var slots []int
 	from := len(t.chunks)
-	for ; from > 0 && len(t.chunks)-from < n; from-- {
+	for ; from > 0 && len(slots) < spillSlots && (bytes > 0 || len(t.chunks)-from < n); from-- {
 		c := t.chunks[from-1]
 		if t.spillable(c) != c.live || c.generation == t.store.generation && c.generation > 0 {
 			break
 		}
+		bytes -= int64(c.size())
 		c.live.each(func(i int) bool {
 			slots = append(slots, (from-1)<<chunkBits|i)
 			return true
@@ -191,7 +193,7 @@ func (t *Table) shrink(n int) (int, error) {
 	t.used = min(t.used, from<<chunkBits)
 	t.free = slices.DeleteFunc(t.free, func(slot int) bool { return slot >= t.used })
 	if cap(t.free) > 4*len(t.free)+spareSlots {
-		t.free = slices.Clip(t.free)
+		t.free = slices.Clone(t.free)
 	}
 	t.index.trim()
 	return max(len(slots), 1), nil
@@ -226,7 +228,7 @@ func (t *Table) evict(slots []int) error {
 	if err := errors.Join(t.cold.look.end(), t.cold.disk.put(t.spilling(slots))); err != nil {
 		return err
 	}
-	clear(t.cold.graves)
+	t.cold.graves = map[string]uint64{} // a map that was cleared keeps its memory
 	t.learn(slots)
 	for _, slot := range slots {
 		t.remove(slot, t.chunks[slot>>chunkBits])

@@ -37,16 +37,21 @@ type Store struct {
 	budget         *Budget   // nil: none
 	size           int64     // as the budget knows it
 	figures        figures
-	aside          int64 // of chunks that were copied for open cuts
-	shrinks        bool  // until it is within its share
+	shrinks        bool // until it is within its share
 	shelf          *Shelf
 	runs           [][]Piece    // of a restore
 	old            bool         // restored from an older version, which knew one kind of keys
 	open           atomic.Int64 // cuts not yet released
 	mu             struct {
 		sync.Mutex
-		generations []uint64 // those of the open cuts
+		cuts []openCut
 	}
+}
+
+// An openCut is what a store knows of a cut that was not released.
+type openCut struct {
+	generation uint64
+	aside      int64 // bytes that are kept for it alone
 }
 
 // New returns an empty store.
@@ -92,14 +97,34 @@ func (s *Store) find(name string) *Table {
 	return s.tables[i]
 }
 
-// isRead reports whether an open cut shows chunks of a generation.
-func (s *Store) isRead(generation uint64) bool {
+// isRead reports whether an open cut shows chunks of a generation. It is to keep so many bytes
+// more of them for itself.
+func (s *Store) isRead(generation uint64, aside int) bool {
 	if s.open.Load() == 0 {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Contains(s.mu.generations, generation)
+	for i := range s.mu.cuts {
+		if c := &s.mu.cuts[i]; c.generation == generation {
+			c.aside += int64(aside)
+			return true
+		}
+	}
+	return false
+}
+
+// aside is what is kept for open cuts alone.
+func (s *Store) aside() (n int64) {
+	if s.open.Load() == 0 {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.mu.cuts {
+		n += c.aside
+	}
+	return n
 }
 
 // KeyGroups returns the key groups whose entries the store holds.

@@ -40,12 +40,9 @@ func newTable(s *Store, name string, l Layout) *Table {
 
 // bytes is the memory that the table takes.
 func (t *Table) bytes() int64 {
-	n := int64(t.size + t.index.size + 8*cap(t.free))
+	n := int64(t.size+t.index.size+8*cap(t.free)) + t.gone.size()
 	if t.cold != nil {
-		n += int64(len(t.cold.graves))*graveSize + t.cold.filter.size()
-		if t.cold.sieve != nil {
-			n += t.cold.sieve.size()
-		}
+		n += int64(len(t.cold.graves))*graveSize + t.filterSize()
 	}
 	return n
 }
@@ -60,6 +57,7 @@ func (t *Table) Pin() {
 	for e := range t.coldFrom(0) {
 		t.Find(e.Hash, slices.Clone(e.Key))
 	}
+	t.cold.filter, t.cold.sieve = filter{}, nil
 }
 
 // Len returns the number of entries.
@@ -73,7 +71,7 @@ func (t *Table) Len() int {
 // Find returns the slot of a key; ok is false when it is not there. hash is that of
 // batch.HashRows, key that of batch.EncodeKey.
 func (t *Table) Find(hash uint64, key []byte) (slot int, ok bool) {
-	if slot, ok = t.lookup(hash, key); !ok && t.isCold() {
+	if slot, ok = t.lookup(hash, key); !ok && t.mayBeCold(hash) {
 		return t.recall(hash, key)
 	}
 	return slot, ok
@@ -231,7 +229,7 @@ func (t *Table) upsert(hash uint64, key packed) (slot int, fresh bool) {
 	if slot, ok := t.find(hash, key); ok {
 		return slot, false
 	}
-	if t.isCold() {
+	if t.mayBeCold(hash) {
 		if slot, ok := t.recall(hash, unpacked(key)); ok {
 			return slot, false
 		}
@@ -245,7 +243,7 @@ func (t *Table) upsertInt(hash uint64, x int64) (slot int, fresh bool) {
 	if slot, ok := t.findInt(hash, x); ok {
 		return slot, false
 	}
-	if t.isCold() {
+	if t.mayBeCold(hash) {
 		if slot, ok := t.recall(hash, appendIntKey(nil, x, false)); ok {
 			return slot, false
 		}
@@ -263,8 +261,8 @@ func (t *Table) upsertNull() (slot int, fresh bool) {
 	if t.null > 0 {
 		return t.null - 1, false
 	}
-	if t.isCold() {
-		if slot, ok := t.recall(batch.HashNull(), appendIntKey(nil, 0, true)); ok {
+	if hash := batch.HashNull(); t.mayBeCold(hash) {
+		if slot, ok := t.recall(hash, appendIntKey(nil, 0, true)); ok {
 			return slot, false
 		}
 	}
@@ -334,8 +332,7 @@ func (t *Table) own(slot int) *chunk {
 // claim takes a chunk into this generation.
 func (t *Table) claim(i int) *chunk {
 	c := t.chunks[i]
-	if t.store.isRead(c.generation) {
-		t.store.aside += int64(c.size())
+	if t.store.isRead(c.generation, c.size()) {
 		c = c.clone()
 		t.chunks[i] = c
 	} else if t.store.open.Load() == 0 {
@@ -423,7 +420,7 @@ func (t *Table) Delete(slot int) {
 	}
 	if c.born.has(i) {
 		c.born.remove(i)
-	} else {
+	} else if t.store.generation > 0 { // restored, it counts for nothing
 		t.gone.add(hash, c.key(t.rec, i, t.text))
 	}
 	t.remove(slot, c)
@@ -469,6 +466,9 @@ func (g *goneKeys) add(hash uint64, key []byte) {
 	g.text = append(g.text, key...)
 	g.hashes, g.ends = append(g.hashes, hash), append(g.ends, len(g.text))
 }
+
+// size is the memory that they take.
+func (g *goneKeys) size() int64 { return int64(8*cap(g.hashes) + 8*cap(g.ends) + cap(g.text)) }
 
 func (g *goneKeys) key(i int) []byte {
 	from := 0
