@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -57,6 +58,9 @@ func (a *attempt) run() {
 	sender.Go(func() error { a.send(sendCtx); return nil })
 	err := a.runTasks()
 	close(a.idleC)
+	if errors.Is(err, syscall.ENOSPC) {
+		a.w.kept.yield()
+	}
 	a.w.kick()
 	if err == nil {
 		<-a.ctx.Done() // W6

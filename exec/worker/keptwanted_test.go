@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -164,5 +165,25 @@ func TestKeptListBounded(t *testing.T) {
 	list := r.list(nil)
 	if n := len(deploy.Encode(deploy.Heartbeat{Kept: list})); len(list) != keptTold || list[0].Job != "job_00000000000000000000000000000005" || n > 128<<10 {
 		t.Errorf("%d are told in %d bytes, the first of %s", len(list), n, list[0].Job)
+	}
+}
+
+// Where the disk is full, copies give way for a while.
+func TestKeptYields(t *testing.T) {
+	t.Parallel()
+	r := newKeptRig(t, 1<<20)
+	r.put(t, stateKey("job_a", 1, 0), content(10))
+	r.yield()
+	r.yield()
+	r.put(t, stateKey("job_a", 2, 0), content(10))
+	if text := r.log.String(); len(r.keys()) > 0 || len(r.files(t)) > 0 || r.mu.bytes != 0 || strings.Count(text, "the disk is full") != 1 {
+		t.Errorf("copies %v, files %v: %s", r.keys(), r.files(t), text)
+	}
+	for range keptLooks {
+		r.look(nil)
+	}
+	r.put(t, stateKey("job_a", 3, 0), content(10))
+	if want := []string{stateKey("job_a", 3, 0)}; !slices.Equal(r.keys(), want) {
+		t.Errorf("then copies %v", r.keys())
 	}
 }

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"weir"
 	"weir/checkpoint/blob"
 	"weir/exec"
+	"weir/exec/batch"
 	"weir/exec/deploy"
 	"weir/exec/source"
 	"weir/exec/worker"
@@ -187,4 +191,49 @@ func (h *harness) channels() []weir.ChannelStats {
 		h.t.Fatal(err)
 	}
 	return list.Channels
+}
+
+// A full source finds no room on the disk, once it is.
+type full struct {
+	exec.Source
+	full *atomic.Bool
+}
+
+func (f full) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Time, error) {
+	if f.full.Load() {
+		return nil, 0, time.Time{}, &os.PathError{Op: "write", Path: "spill", Err: syscall.ENOSPC}
+	}
+	return f.Source.Next(ctx)
+}
+
+// Where a task fails since the disk is full, the worker gives up its copies of state: they are
+// for speed, and the next attempt needs the room.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	var isFull atomic.Bool
+	dir := t.TempDir()
+	h := startAs(t, func(c *worker.Config) {
+		c.Keep, c.KeepBytes = dir, 64<<20
+		c.Openers.Source = func(ctx context.Context, s exec.Setup) (exec.Source, error) {
+			src, err := source.Open(ctx, s)
+			return full{src, &isFull}, err
+		}
+	})
+	copies := func() int {
+		list, err := filepath.Glob(filepath.Join(dir, "[0-9]*"))
+		if err != nil {
+			t.Error(err)
+		}
+		return len(list)
+	}
+	m := h.run(1, wide)
+	for id := weir.CheckpointID(1); copies() == 0; id++ {
+		h.must(deploy.KindTrigger, trigger(m, id, id))
+		<-time.After(50 * time.Millisecond << min(id, 10))
+	}
+	isFull.Store(true)
+	h.until("the copies have gone", func(r []deploy.Report, _ deploy.Heartbeat) bool {
+		_, failed := statuses(r, 1)
+		return failed > 0 && copies() == 0
+	})
 }
