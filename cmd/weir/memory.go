@@ -61,7 +61,7 @@ func sizeText(n int64) string {
 	if n >= 1<<20 {
 		return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + "MiB"
 	}
-	return strconv.FormatInt(n, 10)
+	return strconv.FormatInt(n, 10) + "B"
 }
 
 func memoryFlag(f *pflag.FlagSet, to *byteSize, help string) {
@@ -94,7 +94,7 @@ func findMemory(given byteSize, root fs.FS, p part) (limit, error) {
 	machine, err2 := machineMemory(root)
 	err = errors.Join(err, err2)
 	if group.bytes <= machine.bytes || machine.bytes == 0 && group != none {
-		group.bytes -= max(group.bytes/16, 16<<20)
+		group.bytes = max(group.bytes-max(group.bytes/16, 16<<20), 1) // 0 would be no limit
 		return group, err
 	}
 	machine.bytes = machine.bytes / p.all * p.of

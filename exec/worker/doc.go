@@ -66,7 +66,8 @@
 // on it by mistake, or comes while the former life still hangs, keeps nothing until it is free and
 // says so once. A life that begins reads the footers of the files, not what they hold, of ten thousand
 // at most; halves, and what does not fit into KeepBytes, are removed. A job of which no
-// attempt ran here for ten minutes has none left.
+// attempt ran here for ten minutes has none left. Where an attempt ends since the disk is full, all
+// copies give way to what tasks spill, for ten minutes.
 //
 // # Testing
 //
