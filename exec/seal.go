@@ -9,15 +9,22 @@ import (
 	"weir/exec/state"
 )
 
-// unsealed waits for the oldest upload whose cuts are no runs yet; nil: none will come.
-func (w *uploader) unsealed() *upload {
+// unsealed waits for the oldest upload whose cuts are no runs yet; nil: none will come. Where ctx
+// has ended, since something else of the uploader's has failed, the loop is still to hear of it.
+func (w *uploader) unsealed(ctx context.Context) *upload {
+	stop := context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.moreC.Broadcast()
+	})
+	defer stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
 		if u := w.unsealedNow(); u != nil {
 			return u
 		}
-		if w.mu.ended {
+		if w.mu.ended || ctx.Err() != nil {
 			return nil
 		}
 		w.moreC.Wait()

@@ -3,6 +3,7 @@ package exec_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -243,4 +244,69 @@ func TestSpillIdle(t *testing.T) {
 	})
 	j.Kill()
 	left(t, c, d, fs)
+}
+
+// A rotten is a file system that gives back other bytes than were written, of files of runs.
+type rotten struct {
+	vfs.FS
+	on *atomic.Bool
+}
+
+type rottenFile struct{ vfs.File }
+
+// Open implements vfs.FS.
+func (r rotten) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
+	f, err := r.FS.Open(name, o...)
+	if err != nil || !r.on.Load() || !strings.Contains(name, "run-") {
+		return f, err
+	}
+	return rottenFile{f}, nil
+}
+
+// ReadAt implements vfs.File.
+func (f rottenFile) ReadAt(p []byte, at int64) (int, error) {
+	n, err := f.File.ReadAt(p, at)
+	if n > 0 {
+		p[n/2] ^= 1
+	}
+	return n, err
+}
+
+// What a disk has damaged of changes that lie there is never stored as a part of a checkpoint: the
+// task ends, and begins again from one that is whole.
+func TestSpilledRunDamaged(t *testing.T) {
+	t.Parallel()
+	var on atomic.Bool
+	c := config(6000)
+	d := spilling(t, &c, rotten{vfs.NewMem(), &on})
+	stepper := &exectest.Stepper{}
+	c.Openers.Source = stepper.Open(c.Openers.Source)
+	j := exectest.Start(t, c)
+	stepper.Allow(5)
+	s, err := j.Checkpoint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	on.Store(true)
+	stepper.Allow(5)
+	s2, err := j.Checkpoint()
+	if err == nil {
+		whole(t, c, s2)
+		t.Fatal("a checkpoint of damaged changes completed")
+	}
+	waitFor(t, func() bool { f, _ := j.Failure(); return f != nil })
+	f, restart := j.Failure()
+	if !restart || f.Reason != exec.ReasonSpill || !strings.Contains(f.Message, "the folder spill for state that does not fit in memory: read: run-") {
+		t.Errorf("%+v", f)
+	}
+	j.Abandon()
+	on.Store(false)
+	stepper.Allow(1 << 30)
+	c.From, c.Attempt = s, 2
+	if groups, rows := finish(t, exectest.Start(t, c)); groups != 6000 || rows != 6000 {
+		t.Errorf("%d groups, %d of them counted once", groups, rows)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
 }

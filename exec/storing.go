@@ -57,7 +57,7 @@ func (w *uploader) done(u *upload) error {
 }
 
 // store stores one upload, by calls that have a context of their own, and acknowledges
-// or declines it. An error is a broken invariant.
+// or declines it. An error is a broken invariant, or the disk's.
 func (w *uploader) store(ctx, call context.Context, u *upload) (err error) {
 	defer func() { err = errors.Join(err, w.done(u)) }()
 	if ctx.Err() != nil {
@@ -90,7 +90,16 @@ func (w *uploader) store(ctx, call context.Context, u *upload) (err error) {
 		w.task.decline(u, failed)
 	}
 	w.tidy(ctx, o, tidyTimeout)
+	if ofDisk(failed) { // what has changed is nowhere else: no later snapshot can have it
+		return failed
+	}
 	return nil
+}
+
+// ofDisk reports whether the disk for what does not fit in memory is at fault.
+func ofDisk(err error) bool {
+	var disk *state.DiskError
+	return errors.As(err, &disk)
 }
 
 // tidy deletes what was stored of a snapshot that will never be acknowledged. An abort
@@ -105,7 +114,11 @@ func (w *uploader) write(ctx context.Context, u *upload, o *objects) error {
 	for _, c := range u.cuts {
 		stored, err := w.pieces(ctx, u, o, c)
 		if err != nil {
-			return inOperator(c.node, &reasonError{ReasonUpload, err})
+			reason := ReasonUpload
+			if ofDisk(err) {
+				reason = ReasonSpill
+			}
+			return inOperator(c.node, &reasonError{reason, err})
 		}
 		handles := slices.Concat(c.parts.Kept, stored)
 		for _, h := range stored {

@@ -226,7 +226,7 @@ func (w *uploader) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		for {
-			u := w.unsealed()
+			u := w.unsealed(ctx)
 			if u == nil {
 				return nil
 			}

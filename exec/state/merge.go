@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strings"
 
 	"weir"
 	"weir/checkpoint"
@@ -36,11 +37,14 @@ func (m Merge) Run(ctx context.Context, blobs blob.Store, emit func(Piece) error
 
 func (m Merge) run(ctx context.Context, blobs blob.Store, size int, emit func(Piece) error) (err error) {
 	in := &merging{maxParallelism: m.MaxParallelism}
+	if over, ok := blobs.(overlay); ok {
+		in.disk = over.shelf.disk
+	}
 	defer func() { err = errors.Join(err, in.shut()) }()
 	for age, h := range m.Handles {
 		from, err := openSource(ctx, blobs, h, m.MaxParallelism, mergeBuffer)
 		if err != nil {
-			return fmt.Errorf("merge state: %s: %w", nameOf(h), err)
+			return in.failed(h, err)
 		}
 		s := &mergeSource{source: from, age: age}
 		in.all = append(in.all, s)
@@ -48,7 +52,7 @@ func (m Merge) run(ctx context.Context, blobs blob.Store, size int, emit func(Pi
 			return fmt.Errorf("merge state: %s: %w: it is of version %d", nameOf(h), weir.ErrInvalid, s.version)
 		}
 		if err := s.load(); err != nil {
-			return err
+			return in.failed(h, err)
 		}
 	}
 	w := newRunWriter(m.MaxParallelism, size, emit)
@@ -90,7 +94,7 @@ func (s *mergeSource) load() error {
 			err = s.decode(payload)
 		}
 		if err != nil {
-			return fmt.Errorf("merge state: %s: %w", nameOf(s.handle), err)
+			return err
 		}
 		if s.at.i < s.to {
 			return nil
@@ -129,8 +133,18 @@ func (s *mergeSource) decode(payload []byte) error {
 // (hash, key, the latest first).
 type merging struct {
 	maxParallelism int
+	disk           *Disk // on which files of runs are; nil: none are merged
 	all            []*mergeSource
 	heap           []*mergeSource
+}
+
+// failed names the piece that cannot be read: an object, or a file of the disk, whose error it
+// then is.
+func (m *merging) failed(h checkpoint.Handle, err error) error {
+	if name, ok := strings.CutPrefix(h.Object, shelved); ok && m.disk != nil {
+		return fmt.Errorf("merge state: %w", m.disk.failedRun(name, err))
+	}
+	return fmt.Errorf("merge state: %s: %w", nameOf(h), err)
 }
 
 // turn chooses the next table.
@@ -215,7 +229,7 @@ func (m *merging) alone(top *mergeSource, last *lastKey, to *columns) int {
 func (m *merging) proceed(top *mergeSource, name string) error {
 	if top.at.i == top.to {
 		if err := top.load(); err != nil {
-			return err
+			return m.failed(top.handle, err)
 		}
 	}
 	if top.done || top.table != name {

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/zeebo/xxh3"
 
 	"weir/checkpoint/blob"
 )
@@ -129,12 +131,45 @@ func (f *Shelf) close() error {
 	return errors.Join(errs...)
 }
 
-// Open reads the data of a piece.
+// Open reads the data of a piece. What the disk has damaged is an error, at its end at the latest.
 func (f *Shelf) Open(p Piece) (io.ReadCloser, error) {
 	if p.file == "" {
 		return io.NopCloser(bytes.NewReader(p.Data)), nil
 	}
-	return f.disk.read(p.file, 0, -1)
+	r, err := f.disk.read(p.file, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	return &wholeRun{ReadCloser: r, disk: f.disk, piece: p, left: p.size, sum: xxh3.New()}, nil
+}
+
+// A wholeRun is a file that is read whole, and checked.
+type wholeRun struct {
+	io.ReadCloser
+	disk  *Disk
+	piece Piece
+	left  int
+	sum   *xxh3.Hasher
+}
+
+// Read implements io.Reader.
+func (r *wholeRun) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	_, _ = r.sum.Write(p[:n]) // a hash never fails
+	r.left -= n
+	if r.left < 0 || err == io.EOF && r.left > 0 || r.left == 0 && r.sum.Sum64() != r.piece.Checksum {
+		return n, r.disk.failedRun(r.piece.file, damaged("it is not as it was written"))
+	}
+	return n, err
+}
+
+// failedRun says of a file that write has made that it cannot be read.
+func (d *Disk) failedRun(name string, err error) error {
+	var disk *DiskError
+	if errors.As(err, &disk) {
+		return err
+	}
+	return d.failed("read", fmt.Errorf("%s: %w", name, err))
 }
 
 // Over is object storage in which the files of the shelf can be read too, by the names in the
