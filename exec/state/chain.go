@@ -316,9 +316,11 @@ func (c *Chain) Compacted(handles, merged []checkpoint.Handle) (used bool) {
 
 // Objects appends the objects that the base and the snapshots over it name.
 func (c *Chain) Objects(to []string) []string {
+	named := map[string]bool{"": true}
 	add := func(handles []checkpoint.Handle) {
 		for _, h := range handles {
-			if h.Object != "" && !slices.Contains(to, h.Object) {
+			if !named[h.Object] {
+				named[h.Object] = true
 				to = append(to, h.Object)
 			}
 		}

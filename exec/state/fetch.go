@@ -235,8 +235,7 @@ func (f *fetch) columns(l Layout) *columns {
 // An order checks that entries ascend.
 type order struct {
 	table string
-	any   bool
-	last  uint64 // hash of the last entry so far
+	last  lastKey // of what was checked
 }
 
 // check takes the next block of a table in. Keys of one hash are compared where there are some.
@@ -245,10 +244,10 @@ func (o *order) check(table string, r *columns) error {
 	if n == 0 {
 		return damaged("a block of no entries")
 	}
-	if o.any && o.table == table && r.hashes[0] < o.last {
+	at := cursor{columns: r}
+	if o.last.any && o.table == table && (r.hashes[0] < o.last.hash || o.last.is(&at)) {
 		return damaged("table %q does not ascend", table)
 	}
-	at := cursor{columns: r}
 	for i := 1; i < n; i++ {
 		if r.hashes[i] > r.hashes[i-1] {
 			continue
@@ -261,7 +260,12 @@ func (o *order) check(table string, r *columns) error {
 			return damaged("table %q does not ascend", table)
 		}
 	}
-	o.table, o.any, o.last = table, true, r.hashes[n-1]
+	end := cursor{columns: r, i: n - 1}
+	if r.layout.Key != IntKey {
+		end.key = len(r.keys) - int(r.sizes[n-1])
+	}
+	o.last.set(&end)
+	o.table = table
 	return nil
 }
 

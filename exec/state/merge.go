@@ -79,7 +79,7 @@ type mergeSource struct {
 	rows  *columns
 	at    cursor
 	to    int // where what is taken of the block ends
-	last  uint64
+	order order
 }
 
 // load gets the next block that holds something of the key groups.
@@ -109,16 +109,10 @@ func (s *mergeSource) decode(payload []byte) error {
 	if err := s.rows.read(payload); err != nil {
 		return err
 	}
+	if err := s.order.check(s.name, s.rows); err != nil {
+		return err
+	}
 	hashes := s.rows.hashes
-	if s.table != s.name {
-		s.last = 0
-	}
-	for _, h := range hashes {
-		if h < s.last {
-			return damaged("table %q does not ascend", s.name)
-		}
-		s.last = h
-	}
 	s.table, s.at = s.name, cursor{columns: s.rows}
 	take, groups := s.handle.KeyGroups, s.maxParallelism
 	from := sort.Search(len(hashes), func(i int) bool { return weir.KeyGroupOf(hashes[i], groups) >= take.Start })

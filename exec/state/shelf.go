@@ -73,28 +73,19 @@ func (f *Shelf) Tidy(held int64, named []string) error {
 		f.budget.runs.Add(held - f.mu.held)
 	}
 	f.mu.held = held
+	stays := map[string]bool{}
 	for _, name := range named {
-		if name, ok := strings.CutPrefix(name, shelved); ok {
-			f.mu.files[name] = true
-		}
+		name = strings.TrimPrefix(name, shelved)
+		stays[name], f.mu.files[name] = true, true
 	}
 	var errs []error
 	for name, known := range f.mu.files {
-		if known && !contains(named, name) {
+		if known && !stays[name] {
 			delete(f.mu.files, name)
 			errs = append(errs, f.disk.remove(name))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func contains(named []string, file string) bool {
-	for _, name := range named {
-		if name[len(shelved):] == file {
-			return true
-		}
-	}
-	return false
 }
 
 // Drop deletes the files of pieces that no chain has named, and never will.
