@@ -137,7 +137,7 @@ func playLane(t *testing.T, s setting, gateway *s3test.Server, rounds []round) {
 			l.checkHistory(x.a, x.name)
 			switch zombie := strings.HasPrefix(r.name, "zombie-"); {
 			case !zombie:
-				l.checkObjects(x.a, x.name, 5*time.Second)
+				l.checkObjects(x.a, x.name, 20*time.Second)
 			case os.Getenv("WEIR_LONG") != "": // what it puts behind the clean-up goes a minute after its attempt
 				l.checkObjects(x.a, x.name, 80*time.Second)
 			}

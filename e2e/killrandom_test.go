@@ -73,5 +73,5 @@ func TestWorkersDieAnywhere(t *testing.T) {
 	a.awaitJob("r01", 90*time.Second, "FINISHED", func(j job) bool { return j.Status == "FINISHED" })
 	d.checkOutput(t, "r01")
 	d.checkHistory(a, "r01")
-	d.checkObjects(a, "r01", 5*time.Second)
+	d.checkObjects(a, "r01", 20*time.Second)
 }

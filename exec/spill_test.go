@@ -81,7 +81,7 @@ func TestSpilledState(t *testing.T) {
 // all of it; so have those that come after many were declined.
 func TestSpilledWithoutCheckpoints(t *testing.T) {
 	t.Parallel()
-	c, fs := config(20_000), vfs.NewMem()
+	c, fs := config(10_000), vfs.NewMem()
 	d := spilling(t, &c, fs)
 	j := exectest.Start(t, c)
 	s, err := j.Finish()
@@ -93,7 +93,7 @@ func TestSpilledWithoutCheckpoints(t *testing.T) {
 	}
 	for i, n := range []int{3, 1} {
 		c.From, c.Parallelism, c.Attempt = s, n, int64(i+2)
-		if groups, rows := finish(t, exectest.Start(t, c)); groups != 20_000 || rows != 20_000 {
+		if groups, rows := finish(t, exectest.Start(t, c)); groups != 10_000 || rows != 10_000 {
 			t.Errorf("parallelism %d: %d groups, %d of them counted once", n, groups, rows)
 		}
 	}
@@ -103,10 +103,10 @@ func TestSpilledWithoutCheckpoints(t *testing.T) {
 // The rows of a final aggregate come all at once, behind its last batch.
 func TestSpilledFinalRows(t *testing.T) {
 	t.Parallel()
-	c, fs := config(20_000), vfs.NewMem()
+	c, fs := config(10_000), vfs.NewMem()
 	d := spilling(t, &c, fs)
 	c.Graph.Chains[1].Operators[0].Aggregate.Final = true
-	if groups, rows := finish(t, exectest.Start(t, c)); groups != 20_000 || rows != 20_000 {
+	if groups, rows := finish(t, exectest.Start(t, c)); groups != 10_000 || rows != 10_000 {
 		t.Errorf("%d groups, %d of them counted once", groups, rows)
 	}
 	left(t, c, d, fs)

@@ -230,10 +230,10 @@ func TestRowTooLarge(t *testing.T) {
 func TestLargeBatchesAreSplit(t *testing.T) {
 	t.Parallel()
 	for _, encode := range []bool{false, true} {
-		c := config(300)
+		c := config(150)
 		c.Encode = encode
-		c.Openers.Source = exectest.Numbers(300, 300, func(i int) string { return strings.Repeat("x", i*200) })
-		if groups, rows := finish(t, exectest.Start(t, c)); groups != 300 || rows != 300 {
+		c.Openers.Source = exectest.Numbers(150, 150, func(i int) string { return strings.Repeat("x", i*400) })
+		if groups, rows := finish(t, exectest.Start(t, c)); groups != 150 || rows != 150 {
 			t.Errorf("encode=%v: %d groups, %d of them counted once", encode, groups, rows)
 		}
 	}

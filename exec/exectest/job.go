@@ -70,7 +70,7 @@ type Job struct {
 const testJob = weir.JobID("job_00000000000000000000000000000001")
 
 // Timeout bounds every wait of this package.
-const Timeout = 60 * time.Second
+const Timeout = 2 * time.Minute
 
 // Start builds the job's tasks and runs them. It fails the test when they cannot be built.
 func Start(tb testing.TB, c Config) *Job {
