@@ -116,6 +116,7 @@ var actions = []struct {
 	{"delete where", 12, (*job).deleteWhere},
 	{"spill", 60, (*job).spill},
 	{"relax", 40, (*job).relax},
+	{"sift", 60, (*job).sift},
 	{"barrier", 60, (*job).barrier},
 	{"write", 40, func(j *job) { j.part().writeAny() }},
 	{"seal", 60, func(j *job) { j.part().seal() }},

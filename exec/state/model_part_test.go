@@ -257,6 +257,28 @@ func (j *job) spill() {
 	}
 }
 
+// sift begins to make a table's filter anew, goes on with it, or halves the filter.
+func (j *job) sift() {
+	table := modelTables()[j.table()].in(j.part().store)
+	c := table.cold
+	if c == nil || c.n == 0 {
+		return
+	}
+	switch j.below(3) {
+	case 0:
+		c.sieve = &sieve{}
+		c.sieve.grow(c.n, 0, 0)
+	case 1:
+		j.may(table.sift())
+		if c.sieve == nil {
+			j.count("filter anew")
+		}
+	default:
+		c.filter.halve()
+		j.count("filter halved")
+	}
+}
+
 // relax does as a task does between batches.
 func (j *job) relax() {
 	if j.below(3) == 0 {

@@ -143,7 +143,7 @@ func keysOf(rows func([]int) *batch.Batch) []modelKey {
 }
 
 // modelTables are the tables of the test: each kind of keys, with blobs and without, one
-// without words, one that is pinned.
+// without words, one of counts, one that is pinned.
 var modelTables = sync.OnceValue(func() []modelTable {
 	texts, numbers, pairs := keysOf(textRows), keysOf(numberRows), keysOf(pairRows)
 	for n := 0; n < collisions; n += 5 {
@@ -152,12 +152,15 @@ var modelTables = sync.OnceValue(func() []modelTable {
 	for n := 0; n < modelKeys; n += 7 {
 		pairs[n].key += "and longer than a record"
 	}
+	counts := slices.Clone(numbers)
+	counts[0] = modelKey{batch.HashInt(5), string(appendIntKey(nil, 5, false))} // no NULL
 	return []modelTable{
 		{"texts", Layout{Words: 2, Blob: true}, false, texts, textRows},
 		{"numbers", Layout{Key: IntKey, Words: 2}, false, numbers, numberRows},
 		{"numbers with blobs", Layout{Key: IntKey, Words: 2, Blob: true}, false, numbers, numberRows},
 		{"pairs", Layout{Key: WideKey, Words: 2}, false, pairs, nil},
 		{"set", Layout{Key: IntKey}, false, numbers, nil},
+		{"counts", Layout{Key: IntKey, Words: 1}, false, counts, nil},
 		{"pinned", Layout{Words: 2, Blob: true}, true, texts, textRows},
 	}
 })
@@ -243,7 +246,7 @@ func restored(t *rapid.T, blobs blob.Store, handles []checkpoint.Handle, groups 
 var wanted = []string{
 	"abort", "all of it dirty", "barrier", "blob back from disk", "chunk dropped", "closed, same disk", "compaction", "compaction failed", "compaction of all",
 	"compaction of what has gone", "complete", "copy aside", "crash, fresh disk", "cut within a generation", "delete", "delete a range", "delete where", "disk failed",
-	"entry spilled", "fold", "given up", "grave", "grave written over", "internal cut", "inline tail merged", "long key back from disk", "NULL back from disk", "out of order",
+	"entry spilled", "filter anew", "filter halved", "fold", "given up", "grave", "grave written over", "internal cut", "inline tail merged", "long key back from disk", "NULL back from disk", "out of order",
 	"parallelism 1", "parallelism 2", "parallelism 3", "parallelism 4", "recall", "relax", "restored from a savepoint", "run in a file", "run of a restore", "runs merged", "runs out of order", "savepoint", "several pieces",
 	"spilled with a cut open", "started from version 1", "store failed", "superseded", "upsert of rows", "whole runs", "written anew",
 }
