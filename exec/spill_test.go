@@ -100,6 +100,38 @@ func TestSpilledWithoutCheckpoints(t *testing.T) {
 	left(t, c, d, fs)
 }
 
+// Storage that hangs holds checkpoints up, and not the rows: what changes meanwhile lies on disk.
+func TestSpilledWhileStorageHangs(t *testing.T) {
+	t.Parallel()
+	c, fs, storage := config(20_000), vfs.NewMem(), slowFor(1, 2, 3)
+	d := spilling(t, &c, fs)
+	c.Blobs = storage
+	stepper := &exectest.Stepper{}
+	c.Openers.Source = stepper.Open(c.Openers.Source)
+	j := exectest.Start(t, c)
+	for i := range 3 {
+		stepper.Allow(20)
+		if id, err := j.Begin(); err != nil || int(id) != i+1 {
+			t.Fatal(id, err)
+		}
+	}
+	stepper.Allow(1 << 30)
+	waitFor(t, func() bool {
+		in := int64(0)
+		for _, s := range j.Stats() {
+			in += s.RowsIn * int64(s.Task.Chain)
+		}
+		return in == 20_000
+	})
+	for _, goOnC := range storage.waits {
+		close(goOnC)
+	}
+	if groups, rows := finish(t, j); groups != 20_000 || rows != 20_000 {
+		t.Errorf("%d groups, %d of them counted once", groups, rows)
+	}
+	left(t, c, d, fs)
+}
+
 // The rows of a final aggregate come all at once, behind its last batch.
 func TestSpilledFinalRows(t *testing.T) {
 	t.Parallel()
