@@ -24,7 +24,8 @@
 //	W6 The channels of an attempt that was closed stay until the server stops it: a
 //	   peer may still wait for the last frames.
 //	W7 A snapshot that is read stays open for 10 s after its last page, four at most and
-//	   256 MiB together (or a single larger one), so that paging loads it once.
+//	   256 MiB together (or a single larger one), so that paging loads it once; so many are
+//	   loaded at a time, too.
 //	W8 A Trigger tells all tasks of the attempt which checkpoints are pending, those that
 //	   are no sources and a worker without any too. Progress waits for no task.
 //	W9 Of the state that its tasks store, a worker keeps copies in a folder (Config.Keep):

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"weir/checkpoint/blob"
 	"weir/exec/deploy"
 	"weir/exec/op"
@@ -30,7 +32,8 @@ type snapshots struct {
 	most int64 // bytes; 0: snapshotBytes
 	mu   struct {
 		sync.Mutex
-		open []*snapshot // the one read last is the last
+		open []*snapshot         // the one read last is the last
+		room *semaphore.Weighted // bytes that are being loaded; nil: none ever were
 	}
 }
 
@@ -60,6 +63,12 @@ func (s *snapshots) open(ctx context.Context, blobs blob.Store, from deploy.Snap
 	if x.stored != nil {
 		return x.stored, nil
 	}
+	load := s.loads()
+	bytes := min(x.bytes, s.bound())
+	if err := load.Acquire(ctx, bytes); err != nil {
+		return nil, err
+	}
+	defer load.Release(bytes)
 	store := state.New(state.Options{MaxParallelism: from.MaxParallelism})
 	if _, err := store.Restore(ctx, blobs, from.Handles); err != nil {
 		return nil, err
@@ -71,6 +80,19 @@ func (s *snapshots) open(ctx context.Context, blobs blob.Store, from deploy.Snap
 	defer s.mu.Unlock()
 	x.used = now() // it may have taken long
 	return x.stored, nil
+}
+
+// bound is how many bytes are open, and how many are loaded at a time, unless it is one snapshot.
+func (s *snapshots) bound() int64 { return cmp.Or(s.most, snapshotBytes) }
+
+// loads is who bounds what is loaded at a time.
+func (s *snapshots) loads() *semaphore.Weighted {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.room == nil {
+		s.mu.room = semaphore.NewWeighted(s.bound())
+	}
+	return s.mu.room
 }
 
 // use finds or enters a snapshot, and drops those that were read longest ago where
@@ -98,7 +120,7 @@ func (s *snapshots) use(from deploy.Snapshot, now time.Time) (*snapshot, error) 
 	var total int64
 	for i := len(s.mu.open) - 1; i >= 0; i-- {
 		total += s.mu.open[i].bytes
-		if n := len(s.mu.open) - i; n > 1 && (n > snapshotsMost || total > cmp.Or(s.most, snapshotBytes)) {
+		if n := len(s.mu.open) - i; n > 1 && (n > snapshotsMost || total > s.bound()) {
 			s.mu.open = slices.Delete(s.mu.open, 0, i+1)
 			break
 		}

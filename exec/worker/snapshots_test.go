@@ -3,7 +3,10 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"weir"
@@ -77,4 +80,33 @@ func TestSnapshots(t *testing.T) {
 	if _, err := s.use(large, now); err != nil || len(s.mu.open) != 1 {
 		t.Errorf("%d are open with a large one: %v", len(s.mu.open), err)
 	}
+}
+
+// TestSnapshotsAtOnce: what is loaded at a time is within the bound too, unless it is one alone.
+func TestSnapshotsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		goOnC := make(chan struct{})
+		blobs := blob.NewFaulty(blob.NewMemory(), func(blob.Call) blob.Fault { return blob.Fault{Wait: goOnC} })
+		s := snapshots{most: 100}
+		var all sync.WaitGroup
+		for i, size := range []int64{60, 1000, 40, 50} {
+			key := fmt.Sprintf("a/%d", i)
+			all.Go(func() {
+				from := deploy.Snapshot{MaxParallelism: 8, Handles: []checkpoint.Handle{{Object: key, Size: size, KeyGroups: weir.KeyGroupRange{End: 8}}}}
+				if _, err := s.open(t.Context(), blobs, from, time.Now); !errors.Is(err, weir.ErrNotFound) {
+					t.Errorf("%s: %v", key, err)
+				}
+			})
+			synctest.Wait()
+		}
+		if n := len(blobs.Calls()); n != 1 {
+			t.Errorf("%d are loaded at a time", n)
+		}
+		close(goOnC)
+		all.Wait()
+		if n := len(blobs.Calls()); n != 4 {
+			t.Errorf("%d were loaded", n)
+		}
+	})
 }
