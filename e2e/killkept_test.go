@@ -63,7 +63,7 @@ func (d *doomed) kept(a api, name string) map[int64]string {
 func TestListedIsRestored(t *testing.T) {
 	t.Parallel()
 	d := startDoomed(t, setting{"sqlite", "folder"}, nil)
-	d.rows = 14_000
+	d.rows = 24_000
 	armed := filepath.Join(d.dir, "armed")
 	d.begin("server", "within-put:3,armed="+armed) // all it puts are manifests
 	d.begin("w1", "")
