@@ -81,13 +81,13 @@ func TestShrinkAtOnce(t *testing.T) {
 	t.Parallel()
 	s := New(Options{Disk: memoryDisk(t), Budget: NewBudget(1 << 30)})
 	numbers := s.Table("t", Layout{Key: IntKey, Words: 1})
-	for x := range int64(300_000) {
+	for x := range int64(100_000) {
 		putNumber(numbers, x, 1)
 	}
 	s.Cut().Release()
 	numbers.Range(func(slot int) bool { numbers.Delete(slot); return true })
 	s.Cut().Release()
-	const share = 1 << 20
+	const share = 1 << 18
 	if _, err := numbers.shrink(shrinkChunks, s.account()-share); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestShrinkAtOnce(t *testing.T) {
 // A store whose share has become smaller than its filters goes on without a cut for every batch.
 func TestFilterWithinShare(t *testing.T) {
 	t.Parallel()
-	budget := NewBudget(8 << 20)
+	budget := NewBudget(2 << 20)
 	s := New(Options{Disk: memoryDisk(t), Budget: budget})
 	numbers := s.Table("t", Layout{Key: IntKey, Words: 1})
 	cuts := 0
@@ -119,13 +119,13 @@ func TestFilterWithinShare(t *testing.T) {
 			s.Cut().Release()
 		}
 	}
-	const keys = 500_000
+	const keys = 100_000
 	for x := range int64(keys) {
 		if putNumber(numbers, x, uint64(x)); x%batch.Target == 0 {
 			relax()
 		}
 	}
-	budget.SetLimit(1 << 20)
+	budget.SetLimit(200 << 10)
 	cuts = 0
 	for batch := range 100 {
 		for x := range int64(100) {

@@ -350,7 +350,7 @@ func table(t *testing.T, fs *vfs.MemFS) []byte {
 // would find it open, is not that of the process.
 func TestReadWithinReadFails(t *testing.T) {
 	t.Parallel()
-	for at, done := 1, false; !done; at++ {
+	for at, done := 1+rand.IntN(3), false; !done; at += 3 {
 		f := &faulty{}
 		d, err := NewDisk(scratchFolder, DiskOptions{FS: f.over(vfs.NewMem()), Cache: 1})
 		if err != nil {

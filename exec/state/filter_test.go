@@ -123,10 +123,10 @@ func TestSieveKeepsUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	spill(0, 10_000)
+	spill(0, 4_000)
 	numbers.cold.sieve = &sieve{}
-	numbers.cold.sieve.grow(10_000, 10_000, 1<<20)
-	spill(10_000, 100_000)
+	numbers.cold.sieve.grow(4_000, 4_000, 1<<20)
+	spill(4_000, 40_000)
 	for i := 0; numbers.cold.sieve != nil; i++ {
 		if err := numbers.sift(); err != nil || i > 200 {
 			t.Fatal(err, i)
@@ -149,7 +149,7 @@ func TestSieveKeepsUp(t *testing.T) {
 // Many keys of one rank are sifted too: each step goes on, and none is left out.
 func TestSiftOfEqualRanks(t *testing.T) {
 	t.Parallel()
-	const keys, ofRank = 10_000, 3_000
+	const keys, ofRank = 4_000, 1_300
 	s := New(Options{Disk: memoryDisk(t), Budget: NewBudget(1 << 28)})
 	texts := s.Table("t", Layout{Words: 1})
 	hash := func(i int) uint64 { return uint64(i)<<40 | uint64(i/ofRank*0x9e3779b9&0xffffffff) }
