@@ -176,7 +176,7 @@ func (conf workerConfig) openMemory(p memoryPlan, log *slog.Logger) (m worker.Me
 		defer unlock()
 		return disk.Close()
 	}
-	m = worker.Memory{Budget: p.budget.bytes, Heap: heap, Cache: p.cache, State: state.NewBudget(heap / 2), Disk: disk}
+	m = worker.Memory{Budget: p.budget.bytes, Heap: heap, State: state.NewBudget(heap / 2), Disk: disk}
 	leadGC(&m)
 	return m, closeDisk, nil
 }

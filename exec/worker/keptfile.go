@@ -151,7 +151,7 @@ func (k *kept) take() error {
 }
 
 // survey looks at the files in the folder: copies, the oldest first, and the highest number. All
-// else, such as halves of files and folders that older versions made, is removed.
+// else, such as halves of files, is removed.
 func (k *kept) survey() (found []*keptCopy, made int) {
 	entries, err := os.ReadDir(k.dir)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 type Memory struct {
 	Budget int64 // of the process, in bytes
 	Heap   int64 // of these, the soft limit of Go's runtime
-	Cache  int64 // of these, what is kept in memory of the disk's; it lies beside the heap
 	State  *state.Budget
 	Disk   *state.Disk
 	// SetGC sets how many percent the heap may grow until it is collected; nil: it stays.
