@@ -74,9 +74,6 @@ func NewDisk(dir string, o DiskOptions) (*Disk, error) {
 	return d, d.failed("clear", d.fs.RemoveAll(dir))
 }
 
-// Dir is the folder.
-func (d *Disk) Dir() string { return d.dir }
-
 // options are those of a database.
 func (d *Disk) options(db *database) *pebble.Options {
 	o := &pebble.Options{
