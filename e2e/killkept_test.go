@@ -100,6 +100,15 @@ func TestListedIsRestored(t *testing.T) {
 	}
 
 	j, _ := a.awaitJob("shop", 20*time.Second, "RUNNING", func(j job) bool { return j.Status == "RUNNING" && j.Attempt > 1 })
+	until(t, 20*time.Second, "the state is too large for acks", func() bool {
+		var h struct {
+			Checkpoints []struct {
+				StateBytes int64 `json:"state_bytes"`
+			} `json:"checkpoints"`
+		}
+		a.must(http.StatusOK, "GET", "/v1/jobs/shop/checkpoints?limit=1&status=completed", nil, &h)
+		return len(h.Checkpoints) > 0 && h.Checkpoints[0].StateBytes > 20<<10
+	})
 	for _, name := range []string{"mine", "lost"} {
 		until(t, 10*time.Second, "savepoint "+name, func() bool { // its coordinator may be about to start
 			code := a.do("POST", "/v1/jobs/shop/savepoints?wait=10s", map[string]any{"name": name}, nil)
