@@ -71,14 +71,14 @@ func (s *slotSet) each(f func(i int) bool) bool {
 // A chunk holds chunkSlots records, fewer in the last chunk, and the bytes that they
 // refer to as offset<<32 | length.
 type chunk struct {
-	generation uint64  // of the store when it was last claimed; 0: never since it was restored
-	dirty      slotSet // written to in that generation
-	born       slotSet // of these, those that were not there before it
-	live       slotSet // those with an entry
-	used       slotSet // written to in earlier generations, since spill looked at the chunk
-	disk       slotSet // of those with an entry, those of which an older version is on disk
-	null       int     // with ints: the slot whose key is NULL, + 1
-	records    []uint64
+	records    []uint64 // these and the two sets are what a run looks at: side by side
+	null       int      // with ints: the slot whose key is NULL, + 1
+	dirty      slotSet  // written to in generation
+	live       slotSet  // those with an entry
+	generation uint64   // of the store when it was last claimed; 0: never since it was restored
+	born       slotSet  // of those that are dirty, the ones that were not there before
+	used       slotSet  // written to in earlier generations, since spill looked at the chunk
+	disk       slotSet  // of those with an entry, those of which an older version is on disk
 	bytes      []byte
 	dead       int // bytes that no record refers to any more
 	frozen     int // a cut may read the bytes up to here: they are not written to

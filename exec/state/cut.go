@@ -29,6 +29,7 @@ type cutTable struct {
 	rec    recordLayout
 	chunks []*chunk
 	gone   goneKeys
+	null   bool // that key is among what changed
 	warmed byte // what warm reads, so that it is read
 }
 
@@ -38,7 +39,7 @@ func (s *Store) Cut() *Cut {
 	aside := int64(0)
 	for _, t := range s.tables {
 		if len(t.dirty) > 0 || len(t.gone.hashes) > 0 {
-			c.tables = append(c.tables, cutTable{name: t.name, layout: t.layout, rec: t.rec, chunks: t.dirty, gone: t.gone})
+			c.tables = append(c.tables, cutTable{name: t.name, layout: t.layout, rec: t.rec, chunks: t.dirty, gone: t.gone, null: t.nullChanged()})
 			aside += t.gone.size()
 			t.dirty, t.gone = nil, goneKeys{}
 		}
@@ -56,6 +57,15 @@ func (s *Store) Cut() *Cut {
 	s.mu.cuts = append(s.mu.cuts, openCut{c.generation, aside})
 	s.open.Add(1)
 	return c
+}
+
+// nullChanged reports whether the number NULL is among what the generation changed.
+func (t *Table) nullChanged() bool {
+	if t.null == 0 {
+		return false
+	}
+	c := t.chunks[(t.null-1)>>chunkBits]
+	return c.generation == t.store.generation && c.dirty.has((t.null-1)&chunkMask)
 }
 
 // isWhole reports whether every entry of the store has changed. It looks at chunks until too many of

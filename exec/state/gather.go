@@ -44,12 +44,14 @@ func (t *cutTable) write(w *runWriter, g weir.KeyGroupRange, whole bool) error {
 
 // plain reports whether all that changed are numbers with a word each.
 func (t *cutTable) plain() bool {
-	return t.rec.ints && t.rec.stride == 2 && t.rec.blob == 0 && len(t.gone.hashes) == 0 &&
-		!slices.ContainsFunc(t.chunks, func(c *chunk) bool { return c.null > 0 })
+	return t.rec.ints && t.rec.stride == 2 && t.rec.blob == 0 && len(t.gone.hashes) == 0 && !t.null
 }
 
-// warmPlaces are read ahead at a time.
-const warmPlaces = 64
+// What is read ahead: places at a time, and chunks.
+const (
+	warmPlaces = 64
+	warmChunks = 16
+)
 
 // changed calls f with the places of the entries that changed, some at a time. They have been
 // read by then, so that the processor waits for many places of memory at once instead of
@@ -57,7 +59,12 @@ const warmPlaces = 64
 func (t *cutTable) changed(f func(at []uint64)) {
 	var list [warmPlaces]uint64
 	n := 0
+	var sum uint64
 	for k, c := range t.chunks {
+		if k+warmChunks < len(t.chunks) {
+			ahead := t.chunks[k+warmChunks]
+			sum += uint64(ahead.null) + ahead.dirty[3] + ahead.live[3]
+		}
 		for w := range c.dirty {
 			for set := c.dirty[w] & c.live[w]; set != 0; set &= set - 1 {
 				list[n] = uint64(k)<<chunkBits | uint64(w<<6|bits.TrailingZeros64(set))
@@ -70,6 +77,7 @@ func (t *cutTable) changed(f func(at []uint64)) {
 		}
 	}
 	f(list[:n])
+	t.warmed = byte(sum)
 }
 
 func (t *cutTable) warm(list []uint64) {
