@@ -203,9 +203,15 @@ func TestFollowerRests(t *testing.T) {
 		want time.Duration
 	}{
 		{time.Millisecond, 8000, poll},
-		{time.Millisecond, 0, poll}, {time.Millisecond, 0, 2 * poll}, {time.Millisecond, 0, 4 * poll}, {time.Millisecond, 0, second}, {time.Millisecond, 0, second},
-		{time.Millisecond, 8000, poll}, {time.Millisecond, 0, poll},
-		{300 * time.Millisecond, 8000, 3 * second}, {time.Minute, 0, 30 * second},
+		{time.Millisecond, 0, poll},
+		{time.Millisecond, 0, 2 * poll},
+		{time.Millisecond, 0, 4 * poll},
+		{time.Millisecond, 0, second},
+		{time.Millisecond, 0, second},
+		{time.Millisecond, 8000, poll},
+		{time.Millisecond, 0, poll},
+		{300 * time.Millisecond, 8000, 3 * second},
+		{time.Minute, 0, 30 * second},
 		{time.Millisecond, 512 << 10, 2 * second},
 	} {
 		if got := rest(poll, look.took, look.sent); got != look.want {
