@@ -32,7 +32,7 @@ func (w *uploader) unsealed(ctx context.Context) *upload {
 }
 
 // seal makes runs of an upload's cuts and sees what its snapshot consists of. An error is
-// a broken invariant.
+// a broken invariant, or the disk's.
 func (w *uploader) seal(ctx context.Context, u *upload) (err error) {
 	defer u.release()
 	defer func() {

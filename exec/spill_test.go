@@ -57,20 +57,7 @@ func TestSpilledState(t *testing.T) {
 	d := spilling(t, &c, fs)
 	stepper := &exectest.Stepper{}
 	c.Openers.Source = stepper.Open(c.Openers.Source)
-	for i, n := range []int{2, 3, 1, 5} {
-		c.Parallelism, c.Attempt = n, int64(i+1)
-		j := exectest.Start(t, c)
-		for range 2 {
-			stepper.Allow(3)
-			s, err := j.Checkpoint()
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.From = s
-		}
-		j.Kill()
-	}
-	stepper.Allow(1 << 30)
+	moved(t, &c, stepper, 3, 2, 3, 1, 5)
 	if groups, rows := finish(t, exectest.Start(t, c)); groups != 3000 || rows != 3000 {
 		t.Errorf("%d groups, %d of them counted once", groups, rows)
 	}

@@ -90,24 +90,31 @@ func TestRestoreAtAnyParallelism(t *testing.T) {
 		c.Encode = encode
 		stepper := &exectest.Stepper{}
 		c.Openers.Source = stepper.Open(c.Openers.Source)
-		for i, n := range []int{2, 3, 1, 5, 4} {
-			c.Parallelism, c.Attempt = n, int64(i+1)
-			j := exectest.Start(t, c)
-			for range 2 {
-				stepper.Allow(1)
-				s, err := j.Checkpoint()
-				if err != nil {
-					t.Fatal(err)
-				}
-				c.From = s
-			}
-			j.Kill()
-		}
-		stepper.Allow(1 << 30)
+		moved(t, &c, stepper, 1, 2, 3, 1, 5, 4)
 		if groups, rows := finish(t, exectest.Start(t, c)); groups != 3000 || rows != 3000 {
 			t.Errorf("encode=%v: %d groups, %d of them counted once", encode, groups, rows)
 		}
 	}
+}
+
+// moved runs a job at one parallelism after the other, each killed after two checkpoints with so many
+// steps before it, and leaves in c what goes on from the last one, without end to its steps.
+func moved(t *testing.T, c *exectest.Config, stepper *exectest.Stepper, steps int, parallelism ...int) {
+	t.Helper()
+	for i, n := range parallelism {
+		c.Parallelism, c.Attempt = n, int64(i+1)
+		j := exectest.Start(t, *c)
+		for range 2 {
+			stepper.Allow(steps)
+			s, err := j.Checkpoint()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.From = s
+		}
+		j.Kill()
+	}
+	stepper.Allow(1 << 30)
 }
 
 // A job restored from its final checkpoint repeats nothing and ends again.

@@ -53,20 +53,7 @@ func TestUnion(t *testing.T) {
 					Graph: united(aggregate), Blobs: blob.NewMemory(), Encode: encode, Capacity: 1,
 					Openers: exec.Openers{Source: stepper.Open(exectest.Numbers(n, 64, word))},
 				}
-				for i, parallelism := range []int{1, 2, 3, 2} {
-					c.Parallelism, c.Attempt = parallelism, int64(i+1)
-					j := exectest.Start(t, c)
-					for range 2 {
-						stepper.Allow(1)
-						s, err := j.Checkpoint()
-						if err != nil {
-							t.Fatal(err)
-						}
-						c.From = s
-					}
-					j.Kill()
-				}
-				stepper.Allow(1 << 30)
+				moved(t, &c, stepper, 1, 1, 2, 3, 2)
 				j := exectest.Start(t, c)
 				if _, err := j.Finish(); err != nil {
 					t.Fatal(err)

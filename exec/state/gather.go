@@ -155,7 +155,7 @@ func (t *cutTable) fill(to *columns, list []place) (rest []place) {
 			return list[i:]
 		}
 		if i%warmPlaces == 0 {
-			t.warmPlaces(list[i:min(i+warmPlaces, len(list))])
+			t.warmAgain(list[i:min(i+warmPlaces, len(list))])
 		}
 		if p[1]&goneAt == 0 {
 			to.addRecord(p[0], t.chunks[p[1]>>chunkBits], t.rec, int(p[1]&chunkMask))
@@ -168,8 +168,8 @@ func (t *cutTable) fill(to *columns, list []place) (rest []place) {
 	return nil
 }
 
-// warmPlaces is warm for places.
-func (t *cutTable) warmPlaces(list []place) {
+// warmAgain is warm for places in another order.
+func (t *cutTable) warmAgain(list []place) {
 	var sum uint64
 	for _, p := range list {
 		if p[1]&goneAt == 0 {
