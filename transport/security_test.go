@@ -357,9 +357,7 @@ func TestRotation(t *testing.T) {
 	}
 	transporttest.Until(t, "the client is back", c.Connected)
 	pinged(t, c, "life")
-	if !strings.Contains(d.String(), "nats connection is back") {
-		t.Errorf("%s", d)
-	}
+	transporttest.Until(t, "it says that it is back", func() bool { return strings.Contains(d.String(), "nats connection is back") })
 }
 
 // TestRefusedQuietly: a connection that fails many times a second, each time from another
