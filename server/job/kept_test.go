@@ -131,11 +131,15 @@ func TestKeptOverRestart(t *testing.T) {
 			}
 			for _, name := range tc.dead {
 				if c.Blobs = shared; name == "s1" {
+					withhold := func(string) bool { return true } // until all are heard
+					c.LoseLease.Store(&withhold)
 					s = c.Server(name)
 				} else {
 					start(name)
 				}
 			}
+			c.Heard(s, len(workers))
+			c.LoseLease.Store(nil)
 			j := c.Await(s, "many", weir.StatusFinished, weir.StatusFailed)
 			if diff := cmp.Diff([]string{`{"key":20000,"n":60000,"total":1799970000}`}, rows(t, s, "many", "")); diff != "" || j.Attempt.Number != 2 || j.RestoredFrom.IsZero() {
 				t.Errorf("%s in attempt %v from %v, %+v; result (-want +got):\n%s", j.Status, j.Attempt, j.RestoredFrom, j.Failure, diff)

@@ -115,7 +115,13 @@ func (nobody) Heartbeats(ctx context.Context, _ func([]byte)) error {
 // serve runs a server until stop is called.
 func serve(t *testing.T, store Store, opts Options) (s *Service, stop func()) {
 	t.Helper()
-	s = New(Deps{Store: store, Checkpoints: noCheckpoints{}, Control: nobody{}, Reports: nobody{}, Logger: slog.New(slog.DiscardHandler)}, opts)
+	return serveWith(t, store, nobody{}, opts)
+}
+
+// serveWith is serve with a control.
+func serveWith(t *testing.T, store Store, control Control, opts Options) (s *Service, stop func()) {
+	t.Helper()
+	s = New(Deps{Store: store, Checkpoints: noCheckpoints{}, Control: control, Reports: nobody{}, Logger: slog.New(slog.DiscardHandler)}, opts)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()

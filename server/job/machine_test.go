@@ -355,8 +355,9 @@ func duration(t *testing.T, s string) time.Duration {
 
 // TestWorkers runs scripts over the registry. Times are those after the first moment:
 //
-//	beat TIME worker[:life] [slots=] [leaving]     tick TIME [cut-off|servers=N] [cluster]
+//	beat TIME worker[:life] [slots=] [leaving|runs]  tick TIME [cut-off|servers=N] [cluster]
 //	pong TIME worker life|nobody|silence [asked=]  exited TIME worker[:life]
+//	starts TIME: we begin to listen
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/workers", func(t *testing.T, path string) {
@@ -376,12 +377,19 @@ func TestWorkers(t *testing.T) {
 			case "beat":
 				b := deploy.Heartbeat{Worker: id, Incarnation: life, Slots: 4, Leaving: d.HasArg("leaving")}
 				d.MaybeScanArgs(t, "slots", &b.Slots)
+				if d.HasArg("runs") {
+					b.Attempts = []deploy.Running{{}}
+				}
 				if r.twin(b) {
 					out = append(out, "twin")
 				}
 				var joined bool
+				before := r.settled()
 				if joined, dead = r.heard(now, b); joined {
 					out = append(out, "joined")
+				}
+				if at := r.settled(); at != before && d.HasArg("settled") {
+					out = append(out, fmt.Sprintf("settled at %v", at.Sub(epoch)))
 				}
 			case "tick":
 				var ping []weir.WorkerID
@@ -409,6 +417,9 @@ func TestWorkers(t *testing.T) {
 				asked := d.CmdArgs[0].Key
 				d.MaybeScanArgs(t, "asked", &asked)
 				dead = r.ponged(now, epoch.Add(duration(t, asked)), id, result, incarnation)
+			case "starts":
+				r.joins(now)
+				out = append(out, fmt.Sprintf("settled at %v", r.settled().Sub(epoch)))
 			case "woke":
 				r.woke(now)
 			case "exited":

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -249,6 +250,41 @@ func TestSettledIsTold(t *testing.T) {
 			t.Errorf("events %v", got)
 		}
 		slow.Store(0)
+	})
+}
+
+// present is every worker, in its first life.
+type present struct{ nobody }
+
+func (present) Ping(context.Context, weir.WorkerID) (string, error) { return "i", nil }
+
+// Where everything starts anew, workers come after the server, one after another. A job that
+// was taken over waits until all of them are there, and is told.
+func TestWorkersAreAwaited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, stop := serveWith(t, &leases{now: time.Now}, present{}, Options{})
+		defer stop()
+		d := newDriver(s, weir.Job{ID: weir.NewJobID()}, term)
+		s.mu.Lock()
+		s.mu.jobs[d.id] = d
+		s.mu.Unlock()
+		time.Sleep(2 * settleWithin)
+		for _, id := range []weir.WorkerID{"w1", "w2", "w3"} {
+			s.heartbeat(deploy.Encode(deploy.Heartbeat{Header: deploy.Head(), Worker: id, Incarnation: "i", Slots: 4}))
+			if ev := s.reserve(d.id, 3, true, nil); !ev.Wait {
+				t.Fatalf("placed at %v before other workers could come", ev.Slots)
+			}
+			time.Sleep(settleWithin / 2)
+		}
+		d.take()
+		time.Sleep(settleWithin/2 + 2*watchEvery)
+		if got := d.take(); len(got) != 1 {
+			t.Errorf("events %v", got)
+		}
+		if ev := s.reserve(d.id, 3, true, nil); !slices.Equal(ev.Slots, []weir.WorkerID{"w1", "w2", "w3"}) {
+			t.Errorf("placed at %v, %+v", ev.Slots, ev)
+		}
 	})
 }
 

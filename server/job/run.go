@@ -122,7 +122,6 @@ type Service struct {
 	mu struct {
 		sync.Mutex
 		workers  *registry
-		since    time.Time // when Run began: workers are heard from then on
 		holder   string    // of the lease, as last heard; empty: nobody
 		loaded   bool      // the lease is ours, or has lapsed, and we know every unsettled job
 		until    time.Time // our lease ends; zero: we have none, or it has lapsed
@@ -153,7 +152,7 @@ func serverName(id string) weir.WorkerID { return weir.WorkerID("server-" + id) 
 // error when it hears no commands or reports any more. Running tasks are not ended with it.
 func (s *Service) Run(ctx context.Context) error {
 	s.mu.Lock()
-	s.mu.since = s.now()
+	s.mu.workers.joins(s.now())
 	s.mu.Unlock()
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.deps.Reports.Heartbeats(gctx, s.heartbeat) })
@@ -378,7 +377,8 @@ func (s *Service) watch(ctx context.Context) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	var pings errgroup.Group
-	told, last := false, s.now()
+	var told time.Time // up to which moment, when workers had settled
+	last := s.now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -392,14 +392,14 @@ func (s *Service) watch(ctx context.Context) error {
 		}
 		last = now
 		ping, dead := s.mu.workers.tick(now, s.deps.Control.StableSince(), s.deps.Control.AbsentFor())
-		settled := s.mu.since.Add(settleWithin)
+		settled := s.mu.workers.settled()
 		s.mu.Unlock()
 		s.mourn(dead)
 		for _, id := range ping {
 			pings.Go(func() error { s.ping(ctx, id); return nil })
 		}
-		if !told && !now.Before(settled) {
-			told = true
+		if settled.After(told) && !now.Before(settled) {
+			told = settled
 			s.broadcast(evSlots{}) // jobs that waited for workers to be heard
 		}
 	}

@@ -14,7 +14,7 @@ func (s *Service) reserve(job weir.JobID, need int, taken bool, was []deploy.Pla
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.reserved, job)
-	if taken && s.now().Sub(s.mu.since) < settleWithin {
+	if taken && s.now().Before(s.mu.workers.settled()) {
 		return evPlaced{Wait: true, Missing: need}
 	}
 	was = slices.Concat(was, s.keepersLocked(job))

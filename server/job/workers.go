@@ -88,6 +88,7 @@ const (
 	formerKept    = 16
 	twinBeats     = 3                       // a former life says so much: it is no late word
 	settleWithin  = 1200 * time.Millisecond // every worker has said something within
+	gatherWithin  = 5 * time.Second         // who starts again and again is waited for no longer
 	heardBefore   = 1500 * time.Millisecond // who is not heard for longer may be cut off
 	backFor       = 3 * time.Second         // and then has a new connection to NATS within
 	workerGone    = "its process ended"
@@ -104,6 +105,9 @@ type registry struct {
 	upSince time.Time // our own connection, and the set of NATS servers, have been as they are since; zero: it is down
 	stable  time.Time // upSince by the connection's word
 	heardAt time.Time // when anything was heard of any worker
+	// gather is since when workers have joined one after another, joined is when the last of
+	// them did; our own start is the first.
+	gather, joined time.Time
 	// absentFor is for how long nobody has to answer at a worker's name: longer than it
 	// takes to connect again, or elsewhere.
 	absentFor time.Duration
@@ -162,6 +166,9 @@ func (r *registry) heard(now time.Time, beat deploy.Heartbeat) (joined bool, dea
 		}
 		w.lost, w.lostAt, joined = workerLeaving, now, false
 	}
+	if joined && len(beat.Attempts) == 0 {
+		r.joins(now)
+	}
 	joined = joined || w.beat.Slots < beat.Slots
 	r.hears(now)
 	w.hears(now)
@@ -170,6 +177,25 @@ func (r *registry) heard(now time.Time, beat deploy.Heartbeat) (joined bool, dea
 		w.history = w.history[1:]
 	}
 	return joined, dead
+}
+
+// joins notes that a worker joined that runs nothing yet, or that we began to listen: others
+// may be about to.
+func (r *registry) joins(now time.Time) {
+	if now.Sub(r.joined) >= settleWithin {
+		r.gather = now
+	}
+	r.joined = now
+}
+
+// settled is when every worker has been heard that was there when we began to listen, or
+// that starts together with others.
+func (r *registry) settled() time.Time {
+	at, most := r.joined.Add(settleWithin), r.gather.Add(gatherWithin)
+	if later(at, most) == at {
+		return most
+	}
+	return at
 }
 
 // twin reports, once in the life of a worker, that a process which this life replaced goes
