@@ -12,6 +12,8 @@ const (
 	hashNull = 0xa0761d6478bd642f // stands for the value of NULL
 	mixA     = 0xbf58476d1ce4e5b9
 	mixB     = 0x94d049bb133111eb
+	unmixA   = 0x96de1b173f119089 // mixA * unmixA = 1, modulo 2^64
+	unmixB   = 0x319642b2d24d8ec3 // likewise
 )
 
 // mix is a bijection on 64 bits in which every bit of the input reaches every bit of
@@ -22,9 +24,19 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// unmix is mix the other way round.
+func unmix(x uint64) uint64 {
+	x = (x ^ x>>31 ^ x>>62) * unmixB
+	x = (x ^ x>>27 ^ x>>54) * unmixA
+	return x ^ x>>30 ^ x>>60
+}
+
 // HashInt is the hash of a key of one Ints value, and HashNull that of one NULL. No two
 // numbers have the same.
 func HashInt(x int64) uint64 { return mix(hashStep ^ uint64(x)) }
+
+// IntOf gives the number of which h is the HashInt.
+func IntOf(h uint64) int64 { return int64(unmix(h) ^ hashStep) }
 
 // HashNull is the hash of a key of one NULL.
 func HashNull() uint64 { return mix(hashStep ^ hashNull) }

@@ -181,3 +181,14 @@ func TestHashSpreads(t *testing.T) {
 		}
 	}
 }
+
+// A number follows from its hash.
+func TestIntOf(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.Int64().Draw(t, "x")
+		if got := IntOf(HashInt(x)); got != x {
+			t.Errorf("%d comes back as %d", x, got)
+		}
+	})
+}

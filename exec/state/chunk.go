@@ -71,9 +71,9 @@ func (s *slotSet) each(f func(i int) bool) bool {
 // A chunk holds chunkSlots records, fewer in the last chunk, and the bytes that they
 // refer to as offset<<32 | length.
 type chunk struct {
-	records    []uint64 // these and the two sets are what a run looks at: side by side
+	records    []uint64 // these and dirty are what a run looks at: side by side
 	null       int      // with ints: the slot whose key is NULL, + 1
-	dirty      slotSet  // written to in generation
+	dirty      slotSet  // of those with an entry, the ones written to in generation
 	live       slotSet  // those with an entry
 	generation uint64   // of the store when it was last claimed; 0: never since it was restored
 	born       slotSet  // of those that are dirty, the ones that were not there before

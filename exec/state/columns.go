@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"slices"
 
 	"weir/exec/batch"
 )
@@ -81,6 +82,18 @@ func (c *columns) addRecord(hash uint64, from *chunk, rec recordLayout, i int) {
 		c.lengths, c.blobs = append(c.lengths, uint64(len(blob))), append(c.blobs, blob...)
 	}
 	c.added(hash, false)
+}
+
+// addCounts appends entries of a plain table.
+func (c *columns) addCounts(list []row) {
+	n := len(c.hashes)
+	c.hashes = slices.Grow(c.hashes, len(list))[:n+len(list)]
+	c.ints = slices.Grow(c.ints, len(list))[:n+len(list)]
+	c.words[0] = slices.Grow(c.words[0], len(list))[:n+len(list)]
+	hashes, ints, words := c.hashes[n:], c.ints[n:], c.words[0][n:]
+	for i := range list {
+		hashes[i], ints[i], words[i] = list[i][0], uint64(batch.IntOf(list[i][0])), list[i][1]
+	}
 }
 
 // addGone appends a deletion.

@@ -82,7 +82,7 @@ func (c *Cut) isWhole() bool {
 			}
 			more -= chunkSlots
 			for w := range chunk.dirty {
-				more += bits.OnesCount64(chunk.dirty[w] & chunk.live[w])
+				more += bits.OnesCount64(chunk.dirty[w])
 			}
 		}
 	}

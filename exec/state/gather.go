@@ -18,25 +18,20 @@ const goneAt = 1 << 63
 func (t *cutTable) write(w *runWriter, g weir.KeyGroupRange, whole bool) error {
 	to := w.begin(t.name, t.layout)
 	most := len(t.chunks)*chunkSlots + len(t.gone.hashes)
+	p := newParts(g, w.maxParallelism, most)
 	if t.plain() {
-		p := newParts[pair](g, w.maxParallelism, most)
-		t.changed(func(at []uint64) {
-			for _, at := range at {
-				r := t.chunks[at>>chunkBits].records[at&chunkMask*2:]
-				p.add(pair{batch.HashInt(int64(r[0])), r[0], r[1]})
-			}
-		})
-		return writePairs(p, w, to)
+		t.counts(p)
+		return writeCounts(p, w, to)
 	}
-	p := newParts[place](g, w.maxParallelism, most)
 	t.changed(func(at []uint64) {
+		t.warm(at)
 		for _, at := range at {
-			p.add(place{t.chunks[at>>chunkBits].hash(t.rec, int(at&chunkMask)), at})
+			p.add(row{t.chunks[at>>chunkBits].hash(t.rec, int(at&chunkMask)), at})
 		}
 	})
 	if !whole {
 		for i, hash := range t.gone.hashes {
-			p.add(place{hash, goneAt | uint64(i)})
+			p.add(row{hash, goneAt | uint64(i)})
 		}
 	}
 	return t.writePlaces(p, w, to)
@@ -47,32 +42,48 @@ func (t *cutTable) plain() bool {
 	return t.rec.ints && t.rec.stride == 2 && t.rec.blob == 0 && len(t.gone.hashes) == 0 && !t.null
 }
 
-// What is read ahead: places at a time, and chunks.
+// The processor waits for many places of memory at once where they are read by short loops that
+// do nothing else. So entries are looked at some at a time, and chunks ahead.
 const (
-	warmPlaces = 64
-	warmChunks = 16
+	gatherEntries = 512
+	warmPlaces    = 64
+	warmChunks    = 16
 )
 
-// changed calls f with the places of the entries that changed, some at a time. They have been
-// read by then, so that the processor waits for many places of memory at once instead of
-// one after the other.
+// counts adds the entries that changed, of a plain table, to parts.
+func (t *cutTable) counts(p *parts) {
+	var rows [gatherEntries]row
+	t.changed(func(at []uint64) {
+		rows := rows[:len(at)]
+		for i, at := range at {
+			r := t.chunks[at>>chunkBits].records[at&chunkMask*2:]
+			rows[i] = row{r[0], r[1]}
+		}
+		for _, r := range rows {
+			p.add(row{batch.HashInt(int64(r[0])), r[1]})
+		}
+	})
+}
+
+// changed calls f with the places of the entries that changed, some at a time.
 func (t *cutTable) changed(f func(at []uint64)) {
-	var list [warmPlaces]uint64
+	var list [gatherEntries]uint64
 	n := 0
 	var sum uint64
 	for k, c := range t.chunks {
 		if k+warmChunks < len(t.chunks) {
 			ahead := t.chunks[k+warmChunks]
-			sum += uint64(ahead.null) + ahead.dirty[3] + ahead.live[3]
+			sum += uint64(ahead.null) + ahead.dirty[7]
 		}
 		for w := range c.dirty {
-			for set := c.dirty[w] & c.live[w]; set != 0; set &= set - 1 {
-				list[n] = uint64(k)<<chunkBits | uint64(w<<6|bits.TrailingZeros64(set))
-				if n++; n == len(list) {
-					t.warm(list[:])
-					f(list[:])
-					n = 0
-				}
+			set := c.dirty[w]
+			if n+64 > len(list) && set != 0 {
+				f(list[:n])
+				n = 0
+			}
+			for ; set != 0; set &= set - 1 {
+				list[n&(gatherEntries-1)] = uint64(k)<<chunkBits | uint64(w<<6|bits.TrailingZeros64(set))
+				n++
 			}
 		}
 	}
@@ -80,6 +91,7 @@ func (t *cutTable) changed(f func(at []uint64)) {
 	t.warmed = byte(sum)
 }
 
+// warm reads a word of the record at each place.
 func (t *cutTable) warm(list []uint64) {
 	var sum uint64
 	for _, at := range list {
@@ -88,7 +100,7 @@ func (t *cutTable) warm(list []uint64) {
 	t.warmed = byte(sum)
 }
 
-func (t *cutTable) writePlaces(p *parts[place], w *runWriter, to *columns) error {
+func (t *cutTable) writePlaces(p *parts, w *runWriter, to *columns) error {
 	for list := range p.each() {
 		t.settle(list)
 		for len(list) > 0 {
@@ -103,14 +115,12 @@ func (t *cutTable) writePlaces(p *parts[place], w *runWriter, to *columns) error
 	return w.flush()
 }
 
-func writePairs(p *parts[pair], w *runWriter, to *columns) error {
+// writeCounts writes the rows of a plain table.
+func writeCounts(p *parts, w *runWriter, to *columns) error {
 	for list := range p.each() {
 		for len(list) > 0 {
 			n := min(len(list), maxBlockEntries-to.len())
-			for i := range list[:n] {
-				r := &list[i]
-				to.hashes, to.ints, to.words[0] = append(to.hashes, r[0]), append(to.ints, r[1]), append(to.words[0], r[2])
-			}
+			to.addCounts(list[:n])
 			list = list[n:]
 			if to.full() {
 				if err := w.flush(); err != nil {
@@ -124,14 +134,14 @@ func writePairs(p *parts[pair], w *runWriter, to *columns) error {
 
 // settle orders the places of one hash by key, and where an entry was deleted and came
 // again, the deletion before the entry.
-func (t *cutTable) settle(list []place) {
+func (t *cutTable) settle(list []row) {
 	for from := 0; from < len(list); {
 		to := from + 1
 		for to < len(list) && list[to][0] == list[from][0] {
 			to++
 		}
 		if to-from > 1 {
-			slices.SortFunc(list[from:to], func(a, b place) int {
+			slices.SortFunc(list[from:to], func(a, b row) int {
 				return cmp.Or(bytes.Compare(t.key(a), t.key(b)), cmp.Compare(b[1]&goneAt, a[1]&goneAt), cmp.Compare(a[1], b[1]))
 			})
 		}
@@ -140,7 +150,7 @@ func (t *cutTable) settle(list []place) {
 }
 
 // key returns the key of a place.
-func (t *cutTable) key(p place) []byte {
+func (t *cutTable) key(p row) []byte {
 	if p[1]&goneAt != 0 {
 		return t.gone.key(int(p[1] &^ goneAt))
 	}
@@ -149,7 +159,7 @@ func (t *cutTable) key(p place) []byte {
 
 // fill appends the entries at places to columns, at most to a block's size, and returns
 // the rest.
-func (t *cutTable) fill(to *columns, list []place) (rest []place) {
+func (t *cutTable) fill(to *columns, list []row) (rest []row) {
 	for i, p := range list {
 		if to.full() {
 			return list[i:]
@@ -169,7 +179,7 @@ func (t *cutTable) fill(to *columns, list []place) (rest []place) {
 }
 
 // warmAgain is warm for places in another order.
-func (t *cutTable) warmAgain(list []place) {
+func (t *cutTable) warmAgain(list []row) {
 	var sum uint64
 	for _, p := range list {
 		if p[1]&goneAt == 0 {

@@ -18,10 +18,10 @@ func TestParts(t *testing.T) {
 		start := rapid.IntRange(0, groups-1).Draw(t, "start")
 		g := weir.KeyGroupRange{Start: start, End: rapid.IntRange(start+1, groups).Draw(t, "end")}
 		n := rapid.SampledFrom([]int{0, 1, 100, 5_000}).Draw(t, "rows")
-		p := newParts[place](g, groups, rapid.SampledFrom([]int{0, n, 1 << 20, 1 << 31}).Draw(t, "said"))
+		p := newParts(g, groups, rapid.SampledFrom([]int{0, n, 1 << 20, 1 << 31}).Draw(t, "said"))
 		m, narrow := uint64(groups), rapid.Uint64Range(0, 32).Draw(t, "narrow")
 		from, to := (uint64(g.Start)<<32+m-1)/m<<32, ((uint64(g.End)<<32+m-1)/m-1)<<32|(1<<32-1)
-		var want []place
+		var want []row
 		for i := range n {
 			hash := from + (to-from)>>narrow/uint64(n)*uint64(i*7919%n)
 			if i%50 == 0 {
@@ -30,18 +30,18 @@ func TestParts(t *testing.T) {
 			if !g.Contains(weir.KeyGroupOf(hash, groups)) {
 				t.Fatalf("%x is not of %v", hash, g)
 			}
-			want = append(want, place{hash, uint64(i)})
+			want = append(want, row{hash, uint64(i)})
 			p.add(want[i])
 		}
-		var got []place
+		var got []row
 		for rows := range p.each() {
 			got = append(got, rows...)
 		}
-		if !slices.IsSortedFunc(got, func(a, b place) int { return cmp.Compare(a[0], b[0]) }) {
+		if !slices.IsSortedFunc(got, func(a, b row) int { return cmp.Compare(a[0], b[0]) }) {
 			t.Fatal("they do not ascend")
 		}
-		byPlace := func(a, b place) int { return cmp.Compare(a[1], b[1]) }
-		if slices.SortFunc(got, byPlace); !slices.Equal(got, want) {
+		byNumber := func(a, b row) int { return cmp.Compare(a[1], b[1]) }
+		if slices.SortFunc(got, byNumber); !slices.Equal(got, want) {
 			t.Fatalf("%d of %d rows", len(got), len(want))
 		}
 	})

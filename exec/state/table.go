@@ -237,6 +237,7 @@ func (t *Table) remove(slot int, c *chunk) {
 	}
 	clear(r)
 	c.live.remove(i)
+	c.dirty.remove(i)
 	c.used.remove(i)
 	c.disk.remove(i)
 	t.free = append(t.free, slot)
