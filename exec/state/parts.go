@@ -93,8 +93,8 @@ func (p *parts) sorted(from uint64, l *bucket) []row {
 	}
 	ends := p.ends[:places]
 	clear(ends)
-	blocks := append(l.full, l.last)
-	for _, b := range blocks {
+	l.full = append(l.full, l.last)
+	for _, b := range l.full {
 		for i := range b {
 			ends[(b[i][0]-from)>>shift]++
 		}
@@ -108,7 +108,7 @@ func (p *parts) sorted(from uint64, l *bucket) []row {
 		p.found = make([]row, n+n/4)
 	}
 	found := p.found[:n]
-	for _, b := range blocks {
+	for _, b := range l.full {
 		for i := range b {
 			to := &ends[(b[i][0]-from)>>shift]
 			found[*to] = b[i]
