@@ -2,7 +2,6 @@ package state
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +13,10 @@ import (
 	"weir/checkpoint/blob"
 )
 
-// mergeBuffer is what of each piece is read at a time.
-const mergeBuffer = 1 << 16
+const (
+	mergeBuffer = 1 << 16 // what of each piece is read at a time
+	mergeLeast  = 16      // of a piece's size, to be put aside until its turn
+)
 
 // A Merge makes one run of several.
 type Merge struct {
@@ -27,8 +28,10 @@ type Merge struct {
 	Whole bool
 }
 
-// Run reads all pieces at once and hands on those of the run that they make together.
-// It holds about half a megabyte for each piece, and one of what it makes. Everything
+// Run reads the pieces side by side and hands on those of the run that they make together.
+// It holds about half a megabyte for each piece that it is in the midst of, which are as many as
+// there are runs: a large piece that begins behind the others is looked at, and opened again
+// when its turn has come. And it holds one piece of what it makes. Everything
 // that is read is checked; a missing object is weir.ErrNotFound, a damaged one
 // weir.ErrInvalid, by name.
 func (m Merge) Run(ctx context.Context, blobs blob.Store, emit func(Piece) error) error {
@@ -41,17 +44,20 @@ func (m Merge) run(ctx context.Context, blobs blob.Store, size int, emit func(Pi
 		in.disk = over.shelf.disk
 	}
 	defer func() { err = errors.Join(err, in.shut()) }()
+	first := m.MaxParallelism
+	for _, h := range m.Handles {
+		first = min(first, h.KeyGroups.Start)
+	}
 	for age, h := range m.Handles {
-		from, err := openSource(ctx, blobs, h, m.MaxParallelism, mergeBuffer)
-		if err != nil {
-			return in.failed(h, err)
-		}
-		s := &mergeSource{source: from, age: age}
+		s := &mergeSource{handle: h, age: age, maxParallelism: m.MaxParallelism, open: func() (*source, error) {
+			return openSource(ctx, blobs, h, m.MaxParallelism, mergeBuffer)
+		}}
 		in.all = append(in.all, s)
-		if s.version != formatVersion {
-			return fmt.Errorf("merge state: %s: %w: it is of version %d", nameOf(h), weir.ErrInvalid, s.version)
+		err := s.load()
+		if err == nil && h.KeyGroups.Start > first && h.Object != "" && h.Size >= int64(size/mergeLeast) {
+			err = s.put()
 		}
-		if err := s.load(); err != nil {
+		if err != nil {
 			return in.failed(h, err)
 		}
 	}
@@ -68,59 +74,6 @@ func (m Merge) run(ctx context.Context, blobs blob.Store, size int, emit func(Pi
 			return err
 		}
 	}
-}
-
-// A mergeSource is a piece on its way through a merge: a place in its block at hand.
-type mergeSource struct {
-	*source
-	age   int
-	table string // of the block at hand; done: there is none
-	done  bool
-	rows  *columns
-	at    cursor
-	to    int // where what is taken of the block ends
-	order order
-}
-
-// load gets the next block that holds something of the key groups.
-func (s *mergeSource) load() error {
-	for {
-		payload, err := s.next()
-		if err == nil && payload == nil {
-			s.done = true
-			return nil
-		}
-		if err == nil {
-			err = s.decode(payload)
-		}
-		if err != nil {
-			return err
-		}
-		if s.at.i < s.to {
-			return nil
-		}
-	}
-}
-
-func (s *mergeSource) decode(payload []byte) error {
-	if s.rows == nil || s.rows.layout != s.layout {
-		s.rows = newColumns(s.layout)
-	}
-	if err := s.rows.read(payload); err != nil {
-		return err
-	}
-	if err := s.order.check(s.name, s.rows); err != nil {
-		return err
-	}
-	hashes := s.rows.hashes
-	s.table, s.at = s.name, cursor{columns: s.rows}
-	take, groups := s.handle.KeyGroups, s.maxParallelism
-	from := sort.Search(len(hashes), func(i int) bool { return weir.KeyGroupOf(hashes[i], groups) >= take.Start })
-	s.to = sort.Search(len(hashes), func(i int) bool { return weir.KeyGroupOf(hashes[i], groups) >= take.End })
-	for s.at.i < from {
-		s.at.next()
-	}
-	return nil
 }
 
 // merging is the pieces of a merge. Those that are at the table in hand are a heap by
@@ -149,11 +102,11 @@ func (m *merging) turn() (name string, l Layout, ok bool, err error) {
 			continue
 		}
 		if !ok || s.table != name {
-			name, l, ok = s.table, s.rows.layout, true
+			name, l, ok = s.table, s.layout, true
 			m.heap = m.heap[:0]
 		}
-		if s.rows.layout != l {
-			return "", l, false, fmt.Errorf("merge state: %s: %w: table %q has layout %v there and %v in an older piece", nameOf(s.handle), weir.ErrInvalid, name, s.rows.layout, l)
+		if s.layout != l {
+			return "", l, false, fmt.Errorf("merge state: %s: %w: table %q has layout %v there and %v in an older piece", nameOf(s.handle), weir.ErrInvalid, name, s.layout, l)
 		}
 		m.heap = append(m.heap, s)
 	}
@@ -169,6 +122,13 @@ func (m *merging) table(ctx context.Context, w *runWriter, to *columns, whole bo
 	var last lastKey
 	for len(m.heap) > 0 {
 		top := m.heap[0]
+		if top.rows == nil {
+			if err := top.resume(); err != nil {
+				return m.failed(top.handle, err)
+			}
+			m.sink(0)
+			continue
+		}
 		n := m.alone(top, &last, to)
 		switch {
 		case n > 0:
@@ -204,7 +164,7 @@ func (m *merging) alone(top *mergeSource, last *lastKey, to *columns) int {
 		return 0
 	}
 	for _, s := range m.heap[1:min(3, len(m.heap))] {
-		limit := s.rows.hashes[s.at.i]
+		limit := s.hash()
 		if hashes[from] >= limit {
 			return 0
 		}
@@ -252,11 +212,6 @@ func (m *merging) sink(i int) {
 	}
 }
 
-func (s *mergeSource) before(other *mergeSource) bool {
-	a, b := s.rows.hashes[s.at.i], other.rows.hashes[other.at.i]
-	return a < b || a == b && cmp.Or(s.at.compare(&other.at), other.age-s.age) < 0
-}
-
 // A lastKey is the key that was merged last.
 type lastKey struct {
 	any  bool
@@ -280,12 +235,4 @@ func (l *lastKey) set(c *cursor) {
 	if c.layout.Key != IntKey {
 		l.key = append(l.key[:0], c.keyBytes()...)
 	}
-}
-
-func (m *merging) shut() error {
-	var errs []error
-	for _, s := range m.all {
-		errs = append(errs, s.shut())
-	}
-	return errors.Join(errs...)
 }
