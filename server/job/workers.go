@@ -192,7 +192,7 @@ func (r *registry) joins(now time.Time) {
 // that starts together with others.
 func (r *registry) settled() time.Time {
 	at, most := r.joined.Add(settleWithin), r.gather.Add(gatherWithin)
-	if later(at, most) == at {
+	if most.Before(at) {
 		return most
 	}
 	return at
