@@ -21,7 +21,8 @@
 // are totals, so an ack that is lost, late or repeated does no harm. The sender
 // keeps what is not acknowledged and, on a gap, sends again from seq+1: no more than the
 // smallest window at first, then more with each ack, so that what was lost in a burst is not
-// lost again in one.
+// lost again in one. On a slow way the gap is told many times before what went again shows: then
+// little goes each time, and ever more seldom.
 //
 // A probe names the last sequence that was transmitted and asks for an ack. It opens the
 // channel (a sender may start before its peer has subscribed), finds a lost tail
@@ -102,7 +103,8 @@
 // A NATS server whose max_payload is below the least is left again, and tried once a
 // second, as one that takes no connection: no attempt, command or heartbeat begins on it.
 // A write that fails, as after 4 s in which a full socket has taken nothing, ends its
-// connection: what was to be written may have been a subscription.
+// connection: what was to be written may have been a subscription. A server that is there and
+// does not answer in time is tried again at the start too, for 10 s.
 //
 // NATS away: Send blocks once its credit is used up, Poll says nothing is there,
 // requests and reports wait; all go on by themselves. A channel whose end was opened anew,

@@ -74,6 +74,12 @@ func DialFull(c *Control, full *atomic.Bool) error {
 // Reconnect connects c anew.
 func Reconnect(c *Control) error { return c.link.nc().ForceReconnect() }
 
+// ConnectTimeout bounds each try to connect.
+const ConnectTimeout = connectTimeout
+
+// DeafLimit is how long NATS may take to say what a new connection may not hear.
+const DeafLimit = deafLimit
+
 // Plans is how many things are to be done about the connection of c.
 func Plans(c *Control) int {
 	c.link.mu.Lock()

@@ -66,8 +66,12 @@ const unwelcomeWait = time.Second
 // meanwhile, so that neither pings nor anything else notice that the server is gone.
 const writeTimeout = 4 * time.Second
 
-// connectTimeout bounds the first connection, and each later try.
-const connectTimeout = 2 * time.Second
+// connectTimeout bounds each try to connect. The first connection has several, as long as the
+// server only is slow, and firstWithin is not over.
+const (
+	connectTimeout = 2 * time.Second
+	firstWithin    = 10 * time.Second
+)
 
 // Options say how to reach NATS. The zero value of each field but URL and Name is a
 // working default.
@@ -166,9 +170,7 @@ func connect(ctx context.Context, opts Options, role string) (*link, error) {
 	}
 	all := append(append(l.options(opts.Name+" "+role), nats.PingInterval(pingEvery(role))), secured...)
 	l.dial = func() (*nats.Conn, error) { return nats.Connect(opts.URL, all...) }
-	began := time.Now()
-	nc, err := l.dial()
-	l.made = time.Since(began)
+	nc, err := l.first(ctx)
 	var malformed *url.Error // it repeats the URL, with its password
 	if errors.As(err, &malformed) {
 		return nil, fmt.Errorf("connect to NATS at %s%s: this is no URL: want nats://HOST:PORT, several with commas", redacted(opts.URL), from)
@@ -188,6 +190,19 @@ func connect(ctx context.Context, opts Options, role string) (*link, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// first makes the first connection.
+func (l *link) first(ctx context.Context) (*nats.Conn, error) {
+	for start := time.Now(); ; {
+		began := time.Now()
+		nc, err := l.dial()
+		l.made = time.Since(began)
+		var slow net.Error
+		if !errors.As(err, &slow) || !slow.Timeout() || time.Since(start) > firstWithin || ctx.Err() != nil {
+			return nc, err
+		}
+	}
 }
 
 // nc is the connection as it is now; it is another one after NATS has closed one for good.

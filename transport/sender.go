@@ -37,7 +37,8 @@ type Sender struct {
 	silent   time.Duration // for so long the peer has left us without an answer
 	markAt   time.Time     // it is counted up to here
 	backoff  time.Duration
-	resentAt time.Time // when a gap after acked was last answered
+	resentAt time.Time     // when a gap after acked was last answered
+	resendIn time.Duration // and for how long it is not after that
 	actions  []Action
 }
 
@@ -116,7 +117,7 @@ func (s *Sender) Step(now time.Time, ev Event) []Action {
 	case EvUp:
 		if !s.up {
 			s.up, s.synced, s.backoff = true, false, s.lim.ProbeFirst
-			s.takes, s.ramp = ev.Weight, s.lim.MinCredit
+			s.takes, s.ramp, s.resentAt = ev.Weight, s.lim.MinCredit, time.Time{}
 			s.probe(now)
 		}
 	case EvDown:
@@ -215,7 +216,7 @@ func (s *Sender) ack(now time.Time, ev Event) {
 	s.limit, s.consumed = max(s.limit, ev.Limit), max(s.consumed, ev.Consumed)
 	s.synced = s.up
 	s.free(ev.Seq)
-	if ev.Gap && ev.Seq == s.acked && s.acked+1 < s.next && now.Sub(s.resentAt) >= s.lim.ResendGap {
+	if ev.Gap && ev.Seq == s.acked && s.acked+1 < s.next && now.Sub(s.resentAt) >= s.resendIn {
 		s.rewind(now)
 	}
 	s.transmit()
@@ -262,8 +263,15 @@ func (s *Sender) free(seq uint64) {
 }
 
 // rewind makes everything after acked wait to be transmitted again, little of it at first.
+// Where the way is long, or slow, what the receiver said before any of that reached it still
+// comes: as long as nothing shows an effect least of all goes again, and ever more seldom.
 func (s *Sender) rewind(now time.Time) {
-	s.next, s.resentAt, s.pending, s.ramp = s.acked+1, now, s.unacked, s.lim.MinCredit
+	if s.resentAt.IsZero() {
+		s.ramp, s.resendIn = s.lim.MinCredit, s.lim.ResendGap
+	} else {
+		s.ramp, s.resendIn = min(s.lim.MinCredit, s.lim.Collect), min(2*s.resendIn, 4*s.lim.ProbeMax)
+	}
+	s.next, s.resentAt, s.pending = s.acked+1, now, s.unacked
 }
 
 // tick probes once more, or gives up a peer that has been silent for too long.
