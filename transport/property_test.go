@@ -16,7 +16,7 @@ import (
 // that the channel is broken.
 func TestChannelProperty(t *testing.T) {
 	t.Parallel()
-	times := 30
+	times := 15
 	if os.Getenv("WEIR_LONG") != "" {
 		times = 3000
 	}

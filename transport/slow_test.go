@@ -116,7 +116,7 @@ func TestVanishedWhileSending(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	p := transporttest.NewProxy(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port())))
-	const channels, frames, size = 32, 32, 64 << 10
+	const channels, frames, size = 32, 8, 64 << 10 // more than sockets hold
 	opts := transport.Options{URL: p.URL(), Name: "test", Budget: 1 << 30, Limits: transport.Limits{MinCredit: 8 << 20}}
 	from := run(t, opts)
 	opts.URL = s.URL()

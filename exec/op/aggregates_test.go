@@ -309,7 +309,7 @@ func TestAggregatesAttacked(t *testing.T) {
 				t.Run(fmt.Sprintf("%s %v final=%v", mode, keys, final), func(t *testing.T) {
 					t.Parallel()
 					random := rand.New(rand.NewPCG(1, uint64(len(keys))))
-					list, left := changelog(60, mode, random.IntN)
+					list, left := changelog(40, mode, random.IntN)
 					exectest.Attack(t, exectest.Case{
 						Chain: aggregating(mode, keys, final), Input: mixed, Rows: batchOf(list), Keys: keys, Want: answer(left, keys, every(mode)),
 					})

@@ -102,7 +102,7 @@ func TestShrinkAtOnce(t *testing.T) {
 // A store whose share has become smaller than its filters goes on without a cut for every batch.
 func TestFilterWithinShare(t *testing.T) {
 	t.Parallel()
-	budget := NewBudget(4 << 20)
+	budget := NewBudget(2 << 20)
 	s := New(Options{Disk: memoryDisk(t), Budget: budget})
 	numbers := s.Table("t", Layout{Key: IntKey, Words: 1})
 	cuts := 0
@@ -119,13 +119,13 @@ func TestFilterWithinShare(t *testing.T) {
 			s.Cut().Release()
 		}
 	}
-	const keys = 250_000
+	const keys = 125_000
 	for x := range int64(keys) {
 		if putNumber(numbers, x, uint64(x)); x%batch.Target == 0 {
 			relax()
 		}
 	}
-	budget.SetLimit(250 << 10)
+	budget.SetLimit(125 << 10)
 	cuts = 0
 	for batch := range 100 {
 		for x := range int64(100) {

@@ -62,20 +62,20 @@ func objects(t testing.TB, blobs blob.Store, prefix string, pieces []Piece, delt
 	return handles
 }
 
-// large is a store of two large tables, a small one between them, and a delta over it.
-func large(t testing.TB, blobs blob.Store, pieceSize int) (*Store, []checkpoint.Handle) {
+// large is a store of two large tables, one of n numbers, a small one between them, and a delta over it.
+func large(t testing.TB, blobs blob.Store, n, pieceSize int) (*Store, []checkpoint.Handle) {
 	s := New(Options{MaxParallelism: testGroups})
 	numbers, texts := s.Table("a numbers", Layout{Key: IntKey, Words: 1}), s.Table("c texts", textLayout)
 	put(s.Table("b few", Layout{Words: 1}), "a key", 7, "")
-	for i := range 120_000 {
+	for i := range n {
 		putNumber(numbers, int64(i), uint64(i))
 	}
-	for i := range 30_000 {
+	for i := range n / 4 {
 		put(texts, fmt.Sprint("key ", i), uint64(i), fmt.Sprint("text ", i))
 	}
 	_, _ = numbers.upsertNull()
 	handles := objects(t, blobs, "1", s.Cut().run(pieceSize), false)
-	for i := range 40_000 {
+	for i := range n / 3 {
 		putNumber(numbers, int64(i*3), uint64(i))
 	}
 	for i := range 40 {
@@ -139,9 +139,9 @@ func wrong(s *Store, all map[string]map[string]string, counts [testGroups]int, g
 // about as much as that is; no object without any of them.
 func TestRestoreTrimmed(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int{100 << 10, pieceSize} {
+	for n, size := range map[int]int{40_000: 50 << 10, 120_000: pieceSize} {
 		blobs := &counted{Store: blob.NewMemory()}
-		s, handles := large(t, blobs, size)
+		s, handles := large(t, blobs, n, size)
 		all, counts := contents(s)
 		var total int64
 		for _, h := range handles {
@@ -182,7 +182,7 @@ func TestRestoreTrimmed(t *testing.T) {
 func TestTrimmedDamaged(t *testing.T) {
 	t.Parallel()
 	blobs, groups := blob.NewMemory(), weir.KeyGroupRange{Start: 5, End: 7}
-	s, handles := large(t, blobs, pieceSize)
+	s, handles := large(t, blobs, 120_000, pieceSize)
 	all, counts := contents(s)
 	h := handles[0]
 	object := func() []byte {
@@ -241,7 +241,7 @@ func TestTrimmedDamaged(t *testing.T) {
 func TestFetchAtOnce(t *testing.T) {
 	t.Parallel()
 	memory := blob.NewMemory()
-	_, handles := large(t, memory, 100<<10)
+	_, handles := large(t, memory, 80_000, 50<<10)
 	if len(handles) <= fetchAtOnce {
 		t.Fatalf("%d pieces", len(handles))
 	}

@@ -125,7 +125,7 @@ func TestP07ManyCheckpoints(t *testing.T) {
 		t.Run(fmt.Sprint(n.keys, " keys"), func(t *testing.T) {
 			t.Parallel()
 			c := jobtest.New(t)
-			u := turn(t, c, n.keys, n.keys+(n.checkpoints+200)*batch.Target, `{"interval":"0s"}`)
+			u := turn(t, c, n.keys, n.keys+(n.checkpoints+20)*batch.Target, `{"interval":"0s"}`)
 			began := time.Now()
 			var took []time.Duration
 			var stored, state int64
@@ -178,7 +178,7 @@ func quick(of []time.Duration) time.Duration { return slices.Sorted(slices.Value
 // and nothing else.
 func TestP08Overwritten(t *testing.T) {
 	t.Parallel()
-	keys, many := int64(20_000), 12
+	keys, many := int64(10_000), 12
 	if long() {
 		keys, many = 2_000_000, 50
 	}

@@ -42,6 +42,9 @@ type Weather struct {
 	Hole   bool          // nothing passes, and the connections stay
 }
 
+// readBuffer is what a connection takes in that is not read: else tens of MiB fit in.
+const readBuffer = 256 << 10
+
 // NewProxy listens on a free loopback port; it ends with the test.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
@@ -133,6 +136,9 @@ func (p *Proxy) accept() {
 		if err != nil {
 			client.Close()
 			continue
+		}
+		for _, c := range []net.Conn{client, server} {
+			_ = c.(*net.TCPConn).SetReadBuffer(readBuffer) // fails only where it is closed
 		}
 		brokenC := make(chan struct{})
 		end := sync.OnceFunc(func() {
