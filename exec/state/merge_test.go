@@ -40,7 +40,7 @@ func (r *openedReader) Close() error {
 func TestMergeOpensWhatItReads(t *testing.T) {
 	t.Parallel()
 	blobs := &opened{Store: blob.NewMemory()}
-	s, handles := large(t, blobs, 20_000)
+	s, handles := large(t, blobs, 120_000, 20_000)
 	if len(handles) < 20 {
 		t.Fatalf("%d pieces", len(handles))
 	}
