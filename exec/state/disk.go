@@ -96,13 +96,15 @@ func (d *Disk) options(db *database) *pebble.Options {
 	return o
 }
 
+var errClosed = errors.New("it is closed")
+
 // open returns the database, which it opens unless it is open, and a prefix in it for the keys
 // of a store.
 func (d *Disk) open() (db *database, prefix []byte, err error) {
 	d.opens.Lock()
 	defer d.opens.Unlock()
 	if d.opens.closed {
-		return nil, nil, d.failed("open", errors.New("it is closed"))
+		return nil, nil, d.failed("open", errClosed)
 	}
 	if d.opens.db == nil || d.opens.db.broken() != nil {
 		if d.opens.db, err = d.openAnew(); err != nil {
@@ -132,7 +134,7 @@ func (d *Disk) openAnew() (*database, error) {
 	return db, nil
 }
 
-// Close closes the disk and deletes its folder. No store uses it any more.
+// Close closes the disk and deletes its folder. A store that uses it still has an error from then on.
 func (d *Disk) Close() error {
 	d.opens.Lock()
 	defer d.opens.Unlock()
@@ -140,6 +142,7 @@ func (d *Disk) Close() error {
 	var err error
 	if db := d.opens.db; db != nil && db.broken() == nil {
 		err = db.do(db.close)
+		db.fail(errClosed) // for who comes too late
 	}
 	d.opens.db = nil
 	return d.failed("close", errors.Join(err, d.fs.RemoveAll(d.dir)))

@@ -375,3 +375,37 @@ func TestReadWithinReadFails(t *testing.T) {
 		f.mu.Unlock()
 	}
 }
+
+// A store that outlives its disk reads no more, and closes as others do.
+func TestClosedDisk(t *testing.T) {
+	t.Parallel()
+	disk, err := NewDisk(t.TempDir(), DiskOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{Disk: disk, Budget: NewBudget(1 << 16)})
+	table := s.Table("t", Layout{Key: IntKey, Words: 1})
+	for x := range int64(20_000) {
+		putNumber(table, x, 1)
+	}
+	s.Cut().Run()
+	if err := s.Relax(); err != nil || !table.isCold() {
+		t.Fatalf("spilled %v, %v", table.isCold(), err)
+	}
+	if err := disk.Close(); err != nil {
+		t.Fatal(err)
+	}
+	func() {
+		defer func() {
+			if failed, ok := recover().(*DiskError); !ok || !strings.Contains(failed.Error(), "it is closed") {
+				t.Errorf("%v", failed)
+			}
+		}()
+		for range table.Entries() {
+			continue
+		}
+	}()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
