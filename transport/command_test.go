@@ -355,3 +355,21 @@ func TestLargeHeartbeat(t *testing.T) {
 		}
 	}
 }
+
+// TestHandlerPanics: what panics is refused, and the process lives on.
+func TestHandlerPanics(t *testing.T) {
+	t.Parallel()
+	c := control(t, startServer(t).URL())
+	serve(t, c, "inc", func(_ context.Context, kind string, _ []byte) ([]byte, error) {
+		if kind == "read" {
+			panic("index out of range")
+		}
+		return []byte(`1`), nil
+	})
+	if _, err := c.Command(bounded(t), testWorker, weir.CommandKey{Kind: "read"}, nil); err == nil || !strings.Contains(err.Error(), "read failed: index out of range") {
+		t.Errorf("%v", err)
+	}
+	if got := command(t, c, key(1, "stop", "")); got != "1" {
+		t.Errorf("then %s", got)
+	}
+}

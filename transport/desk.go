@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -205,7 +206,7 @@ func (d *desk) run(c *call) {
 	}
 	read := err == nil
 	if read {
-		body, err = d.handler(ctx, c.msg.Kind, body)
+		body, err = d.handle(ctx, c.msg.Kind, body)
 	}
 	if d.report == nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		d.end(c) // its asker says so better
@@ -219,6 +220,17 @@ func (d *desk) run(c *call) {
 		return
 	}
 	d.finish(c, body, err, read)
+}
+
+// handle calls the handler, of which a panic is an error like others: it ends no process.
+func (d *desk) handle(ctx context.Context, kind string, body []byte) (answer []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.log.Error("request handler failed", "kind", kind, "err", p, "stack", string(debug.Stack()))
+			answer, err = nil, fmt.Errorf("%s failed: %v; this is a fault of Weir, of which the log has more", kind, p) //nolint:err113 // nobody knows it
+		}
+	}()
+	return d.handler(ctx, kind, body)
 }
 
 // begin makes a handler's context, unless nobody waits any more. What has a key is not
