@@ -9,7 +9,7 @@ import (
 	"weir/planner/plan"
 )
 
-// A Stored is a result, or a job's rejected rows, in a snapshot. Reads may run side by side.
+// A Stored is a result, or a job's rejected rows, in a snapshot.
 type Stored struct {
 	operator     plan.Operator
 	input        []plan.Column
@@ -20,7 +20,7 @@ type Stored struct {
 
 // OpenStored opens a result, or rejected rows, in a store restored from a snapshot of its
 // operator: of all subtasks for the whole result. input is the schema of what the operator
-// reads. Nothing may change the store from then on.
+// reads. From then on the store may spill, and no more.
 func OpenStored(o plan.Operator, input []plan.Column, store *state.Store) (*Stored, error) {
 	s := &Stored{operator: o, input: input}
 	switch {
@@ -35,7 +35,8 @@ func OpenStored(o plan.Operator, input []plan.Column, store *state.Store) (*Stor
 	return s, nil
 }
 
-// Read reads a page; q is not about changes.
+// Read reads a page; q is not about changes. It panics with a *state.DiskError where what was
+// spilled cannot be read.
 func (s *Stored) Read(q exec.Query) (exec.Page, error) {
 	if s.rejectCounts != nil {
 		v, err := newRejectsView()

@@ -25,7 +25,8 @@
 //	   peer may still wait for the last frames.
 //	W7 A snapshot that is read stays open for 10 s after its last page, four at most and
 //	   256 MiB together (or a single larger one), so that paging loads it once; so many are
-//	   loaded at a time, too.
+//	   loaded at a time, too. Its state has a share of the memory like that of a task, and
+//	   spills; one reads it at a time.
 //	W8 A Trigger tells all tasks of the attempt which checkpoints are pending, those that
 //	   are no sources and a worker without any too. Progress waits for no task.
 //	W9 Of the state that its tasks store, a worker keeps copies in a folder (Config.Keep):

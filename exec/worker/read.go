@@ -172,12 +172,8 @@ func part(task weir.TaskID, page exec.Page, q exec.Query) deploy.Part {
 
 // snapshot reads a result from a checkpoint, as one part.
 func (w *Worker) snapshot(ctx context.Context, s deploy.Snapshot, q deploy.Query) (deploy.Part, error) {
-	stored, err := w.snapshots.open(ctx, w.cfg.Blobs, s, w.cfg.Now)
-	if err != nil {
-		return deploy.Part{}, err
-	}
 	ask := query(q, replyBytes)
-	page, err := stored.Read(ask)
+	page, err := w.snapshots.read(ctx, w.cfg.Blobs, s, w.cfg.Now, ask)
 	if err != nil {
 		return deploy.Part{}, err
 	}

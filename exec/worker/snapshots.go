@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,7 +13,9 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"weir/checkpoint"
 	"weir/checkpoint/blob"
+	"weir/exec"
 	"weir/exec/deploy"
 	"weir/exec/op"
 	"weir/exec/state"
@@ -26,11 +29,14 @@ const (
 	snapshotPart  = 8         // and no more than this part of the heap's limit
 )
 
-// snapshots keeps the results that were read from snapshots last, so that whoever
-// pages through one has it loaded once. The zero value keeps none yet.
+// snapshots keeps the results that were read from snapshots last, so that whoever pages
+// through one has it loaded once. They are stores like those of tasks: they have a share of the
+// memory for state, and spill what is beyond it. The zero value keeps none yet.
 type snapshots struct {
-	most int64 // bytes; 0: snapshotBytes
-	mu   struct {
+	most   int64 // bytes; 0: snapshotBytes
+	disk   *state.Disk
+	budget *state.Budget
+	mu     struct {
 		sync.Mutex
 		open []*snapshot         // the one read last is the last
 		room *semaphore.Weighted // bytes that are being loaded; nil: none ever were
@@ -39,47 +45,80 @@ type snapshots struct {
 
 // A snapshot is a result in a snapshot, once loaded.
 type snapshot struct {
-	id    [sha256.Size]byte
-	bytes int64
-	used  time.Time     // guarded by snapshots.mu
-	loadC chan struct{} // room for one: whoever holds it may load, and look at stored
+	id      [sha256.Size]byte
+	bytes   int64
+	used    time.Time     // guarded by snapshots.mu, as are
+	readers int           // those who read it, or wait for their turn,
+	dropped bool          // and that the last of them closes it
+	turnC   chan struct{} // room for one: whoever holds it may load, read and close
 
-	stored *op.Stored // nil: not loaded
+	store  *state.Store // nil: not loaded
+	stored *op.Stored
 }
 
-// open returns the result in a snapshot, which it loads unless it is open already or
-// another reader loads it just now.
-func (s *snapshots) open(ctx context.Context, blobs blob.Store, from deploy.Snapshot, now func() time.Time) (*op.Stored, error) {
+// read reads a page of the result in a snapshot, which it loads unless it is open already.
+func (s *snapshots) read(ctx context.Context, blobs blob.Store, from deploy.Snapshot, now func() time.Time, q exec.Query) (page exec.Page, err error) {
 	x, err := s.use(from, now())
 	if err != nil {
-		return nil, err
+		return exec.Page{}, err
 	}
+	defer func() { err = errors.Join(err, s.leave(x, now())) }()
 	select {
-	case x.loadC <- struct{}{}:
-		defer func() { <-x.loadC }()
+	case x.turnC <- struct{}{}:
+		defer func() { <-x.turnC }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return exec.Page{}, ctx.Err()
 	}
-	if x.stored != nil {
-		return x.stored, nil
+	if x.store == nil {
+		if err := s.load(ctx, blobs, x, from); err != nil {
+			return exec.Page{}, errors.Join(err, x.close())
+		}
 	}
+	if err := x.store.Relax(); err != nil { // others need more than they did
+		return exec.Page{}, errors.Join(err, x.close())
+	}
+	return x.read(q)
+}
+
+func (s *snapshots) load(ctx context.Context, blobs blob.Store, x *snapshot, from deploy.Snapshot) (err error) {
 	load := s.loads()
 	bytes := min(x.bytes, s.bound())
 	if err := load.Acquire(ctx, bytes); err != nil {
-		return nil, err
+		return err
 	}
 	defer load.Release(bytes)
-	store := state.New(state.Options{MaxParallelism: from.MaxParallelism})
-	if _, err := store.Restore(ctx, blobs, from.Handles); err != nil {
-		return nil, err
+	x.store = state.New(state.Options{MaxParallelism: from.MaxParallelism, Disk: s.disk, Budget: s.budget})
+	if _, err := x.store.Restore(ctx, blobs, from.Handles); err != nil {
+		return err
 	}
-	if x.stored, err = op.OpenStored(from.Operator, from.Input, store); err != nil {
-		return nil, err
+	x.stored, err = op.OpenStored(from.Operator, from.Input, x.store)
+	return err
+}
+
+// read reads a page. What cannot be read from disk is an error, and is loaded anew the next time.
+func (x *snapshot) read(q exec.Query) (page exec.Page, err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		failed, ok := p.(*state.DiskError)
+		if !ok {
+			panic(p)
+		}
+		err = errors.Join(failed, x.close())
+	}()
+	return x.stored.Read(q)
+}
+
+// close gives back what the snapshot takes.
+func (x *snapshot) close() error {
+	store := x.store
+	x.store, x.stored = nil, nil
+	if store == nil {
+		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x.used = now() // it may have taken long
-	return x.stored, nil
+	return store.Close()
 }
 
 // bound is how many bytes are open, and how many are loaded at a time, unless it is one snapshot.
@@ -96,41 +135,98 @@ func (s *snapshots) loads() *semaphore.Weighted {
 }
 
 // use finds or enters a snapshot, and drops those that were read longest ago where
-// there are too many.
+// there are too many. Who used it leaves it.
 func (s *snapshots) use(from deploy.Snapshot, now time.Time) (*snapshot, error) {
 	text, err := json.Marshal(from)
 	if err != nil {
 		return nil, fmt.Errorf("name the snapshot: %w", err)
 	}
 	id := sha256.Sum256(text)
+	x, dropped := s.enter(id, from.Handles, now)
+	if err := closeAll(dropped); err != nil {
+		return nil, errors.Join(err, s.leave(x, now))
+	}
+	return x, nil
+}
+
+func (s *snapshots) enter(id [sha256.Size]byte, handles []checkpoint.Handle, now time.Time) (x *snapshot, dropped []*snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var x *snapshot
 	if i := slices.IndexFunc(s.mu.open, func(x *snapshot) bool { return x.id == id }); i >= 0 {
 		x = s.mu.open[i]
 		s.mu.open = slices.Delete(s.mu.open, i, i+1)
 	} else {
-		x = &snapshot{id: id, loadC: make(chan struct{}, 1)}
-		for _, h := range from.Handles {
+		x = &snapshot{id: id, turnC: make(chan struct{}, 1)}
+		for _, h := range handles {
 			x.bytes += h.Size
 		}
 	}
 	x.used = now
+	x.readers++
 	s.mu.open = append(s.mu.open, x)
 	var total int64
 	for i := len(s.mu.open) - 1; i >= 0; i-- {
 		total += s.mu.open[i].bytes
 		if n := len(s.mu.open) - i; n > 1 && (n > snapshotsMost || total > s.bound()) {
+			dropped = s.drop(s.mu.open[:i+1])
 			s.mu.open = slices.Delete(s.mu.open, 0, i+1)
 			break
 		}
 	}
-	return x, nil
+	return x, dropped
+}
+
+// drop returns those that nobody reads; the others are closed by who leaves them. s.mu is held.
+func (s *snapshots) drop(list []*snapshot) (unread []*snapshot) {
+	for _, x := range list {
+		if x.dropped = true; x.readers == 0 {
+			unread = append(unread, x)
+		}
+	}
+	return unread
+}
+
+// leave ends a use.
+func (s *snapshots) leave(x *snapshot, now time.Time) error {
+	s.mu.Lock()
+	x.used = now // it may have taken long
+	x.readers--
+	last := x.dropped && x.readers == 0
+	s.mu.Unlock()
+	if last {
+		return x.close()
+	}
+	return nil
 }
 
 // expire drops the snapshots that were not read for a while, and are not being read.
-func (s *snapshots) expire(now time.Time) {
+func (s *snapshots) expire(now time.Time) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.open = slices.DeleteFunc(s.mu.open, func(x *snapshot) bool { return now.Sub(x.used) >= snapshotIdle && len(x.loadC) == 0 })
+	idle := func(x *snapshot) bool { return now.Sub(x.used) >= snapshotIdle && x.readers == 0 }
+	var dropped []*snapshot
+	for _, x := range s.mu.open {
+		if idle(x) {
+			dropped = append(dropped, x)
+		}
+	}
+	s.mu.open = slices.DeleteFunc(s.mu.open, idle)
+	s.mu.Unlock()
+	return closeAll(dropped)
+}
+
+// close drops all.
+func (s *snapshots) close() error {
+	s.mu.Lock()
+	dropped := s.drop(s.mu.open)
+	s.mu.open = nil
+	s.mu.Unlock()
+	return closeAll(dropped)
+}
+
+func closeAll(list []*snapshot) error {
+	var errs []error
+	for _, x := range list {
+		errs = append(errs, x.close())
+	}
+	return errors.Join(errs...)
 }

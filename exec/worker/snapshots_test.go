@@ -12,8 +12,12 @@ import (
 	"weir"
 	"weir/checkpoint"
 	"weir/checkpoint/blob"
+	"weir/exec"
+	"weir/exec/batch"
 	"weir/exec/deploy"
+	"weir/exec/op"
 	"weir/exec/state"
+	"weir/planner/expr"
 	"weir/planner/plan"
 )
 
@@ -36,19 +40,31 @@ func TestSnapshots(t *testing.T) {
 		return deploy.Snapshot{Operator: result, MaxParallelism: 8, Handles: handles}
 	}
 	var s snapshots
+	open := func(from deploy.Snapshot) (*op.Stored, error) {
+		_, err := s.read(ctx, blobs, from, clock, exec.Query{})
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.mu.open[len(s.mu.open)-1].stored, err
+	}
 	gone := named("gone", []checkpoint.Handle{{Object: "a/gone", Size: 1, KeyGroups: weir.KeyGroupRange{End: 8}}})
 	for range 2 {
-		if _, err := s.open(ctx, blobs, gone, clock); !errors.Is(err, weir.ErrNotFound) {
+		if _, err := open(gone); !errors.Is(err, weir.ErrNotFound) {
 			t.Errorf("a missing object: %v", err)
 		}
 	}
-	first, err := s.open(ctx, blobs, named("0", handles), clock)
+	first, err := open(named("0", handles))
 	if err != nil {
 		t.Fatal(err)
 	}
+	expire := func() {
+		t.Helper()
+		if err := s.expire(now); err != nil {
+			t.Error(err)
+		}
+	}
 	same := func(want bool, why string) {
 		t.Helper()
-		if again, err := s.open(ctx, blobs, named("0", handles), clock); err != nil || (again == first) != want {
+		if again, err := open(named("0", handles)); err != nil || (again == first) != want {
 			t.Errorf("%s: the same %v, %v", why, again == first, err)
 		} else {
 			first = again
@@ -56,22 +72,22 @@ func TestSnapshots(t *testing.T) {
 	}
 	same(true, "read again")
 	now = now.Add(snapshotIdle - 1)
-	s.expire(now)
+	expire()
 	same(true, "not idle for long enough")
 	now = now.Add(snapshotIdle - 1)
-	s.expire(now)
+	expire()
 	same(true, "used since")
 	now = now.Add(snapshotIdle)
-	s.expire(now)
+	expire()
 	same(false, "idle")
 	for _, name := range []string{"1", "2", "3"} {
-		if _, err := s.open(ctx, blobs, named(name, handles), clock); err != nil {
+		if _, err := open(named(name, handles)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	same(true, "among the last four")
 	for _, name := range []string{"1", "2", "3", "4"} {
-		if _, err := s.open(ctx, blobs, named(name, handles), clock); err != nil {
+		if _, err := open(named(name, handles)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,7 +110,7 @@ func TestSnapshotsAtOnce(t *testing.T) {
 			key := fmt.Sprintf("a/%d", i)
 			all.Go(func() {
 				from := deploy.Snapshot{MaxParallelism: 8, Handles: []checkpoint.Handle{{Object: key, Size: size, KeyGroups: weir.KeyGroupRange{End: 8}}}}
-				if _, err := s.open(t.Context(), blobs, from, time.Now); !errors.Is(err, weir.ErrNotFound) {
+				if _, err := s.read(t.Context(), blobs, from, time.Now, exec.Query{}); !errors.Is(err, weir.ErrNotFound) {
 					t.Errorf("%s: %v", key, err)
 				}
 			})
@@ -109,4 +125,70 @@ func TestSnapshotsAtOnce(t *testing.T) {
 			t.Errorf("%d were loaded", n)
 		}
 	})
+}
+
+// TestSnapshotsSpill: a result larger than the memory for state is read all the same, page by
+// page, by several at a time; what it had on disk goes with it.
+func TestSnapshotsSpill(t *testing.T) {
+	t.Parallel()
+	const rows = 40_000
+	result := plan.Operator{
+		Kind: plan.Result, Name: "Result", Schema: []plan.Column{{Name: "n", Type: expr.Type{Kind: expr.BigInt}}},
+		Result: &plan.ResultSpec{Keys: []int{0}, Show: []int{0}},
+	}
+	store, columns := state.New(state.Options{MaxParallelism: 8}), exec.Layout(result.Schema)
+	table := store.Table("rows", state.Layout{Key: state.KeyOf(columns), Words: 1, Blob: true})
+	for n := range int64(rows) {
+		b := batch.New(columns, 1)
+		b.Columns[0].AppendInt(n)
+		b.EndRow(batch.Insert)
+		var hash [1]uint64
+		batch.HashRows(b, []int{0}, hash[:])
+		key := batch.EncodeKey(nil, b, []int{0}, 0)
+		slot, _ := table.Upsert(hash[0], key)
+		table.Words(slot)[0] = 1
+		table.SetBlob(slot, key)
+	}
+	from := deploy.Snapshot{Operator: result, Input: result.Schema, MaxParallelism: 8}
+	for _, p := range store.Cut().Run() {
+		from.Handles = append(from.Handles, p.Handle("", false))
+	}
+	disk, err := state.NewDisk(t.TempDir(), state.DiskOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := snapshots{disk: disk, budget: state.NewBudget(1 << 20)}
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			found, q := map[string]bool{}, exec.Query{Limit: 7_000}
+			for {
+				page, err := s.read(t.Context(), blob.NewMemory(), from, time.Now, q)
+				if err != nil || page.Total != rows {
+					t.Errorf("total %d, %v", page.Total, err)
+					return
+				}
+				for _, r := range page.Rows {
+					found[string(r.JSON)] = true
+				}
+				if !page.More {
+					break
+				}
+				q.After = page.Rows[len(page.Rows)-1].Sort
+			}
+			if len(found) != rows {
+				t.Errorf("%d rows of %d", len(found), rows)
+			}
+		})
+	}
+	all.Wait()
+	if spilled, _ := disk.Size(); spilled == 0 {
+		t.Error("all of it is in memory")
+	}
+	if err := s.close(); err != nil || s.budget.Used() != 0 {
+		t.Errorf("%d bytes stay: %v", s.budget.Used(), err)
+	}
+	if err := disk.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -106,6 +107,7 @@ func New(cfg Config) *Worker {
 	w := &Worker{cfg: cfg, incarnation: weir.NewIncarnation(), kickC: make(chan struct{}, 1)}
 	w.kept = newKept(cfg.Blobs, cfg.Keep, cfg.KeepBytes, cfg.Logger.With("worker", cfg.ID))
 	w.cfg.Tasks.Budget, w.cfg.Tasks.Disk = cfg.Memory.State, cfg.Memory.Disk
+	w.snapshots.disk, w.snapshots.budget = cfg.Memory.Disk, cfg.Memory.State
 	w.memory = newMemory(cfg.Memory, w.relax)
 	if cfg.Memory.Heap > 0 {
 		w.snapshots.most = min(snapshotBytes, cfg.Memory.Heap/snapshotPart)
@@ -131,6 +133,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	err := g.Wait()
 	w.leave(context.WithoutCancel(ctx))
 	w.group.Wait() //nolint:errcheck // attempts report their failures
+	err = errors.Join(err, w.snapshots.close())
 	if ctx.Err() == nil {
 		return fmt.Errorf("worker %s: %w", w.cfg.ID, err)
 	}
@@ -161,7 +164,9 @@ func (w *Worker) beat(ctx context.Context) error {
 	reached := true
 	for {
 		reached = w.sayAlive(ctx, reached)
-		w.snapshots.expire(w.cfg.Now())
+		if err := w.snapshots.expire(w.cfg.Now()); err != nil {
+			w.cfg.Logger.Warn("result in a snapshot not closed", "worker", w.cfg.ID, "err", err)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
