@@ -68,7 +68,7 @@ func TestSpilledState(t *testing.T) {
 // all of it; so have those that come after many were declined.
 func TestSpilledWithoutCheckpoints(t *testing.T) {
 	t.Parallel()
-	c, fs := config(10_000), vfs.NewMem()
+	c, fs := config(5000), vfs.NewMem()
 	d := spilling(t, &c, fs)
 	j := exectest.Start(t, c)
 	s, err := j.Finish()
@@ -80,7 +80,7 @@ func TestSpilledWithoutCheckpoints(t *testing.T) {
 	}
 	for i, n := range []int{3, 1} {
 		c.From, c.Parallelism, c.Attempt = s, n, int64(i+2)
-		if groups, rows := finish(t, exectest.Start(t, c)); groups != 10_000 || rows != 10_000 {
+		if groups, rows := finish(t, exectest.Start(t, c)); groups != 5000 || rows != 5000 {
 			t.Errorf("parallelism %d: %d groups, %d of them counted once", n, groups, rows)
 		}
 	}
@@ -90,7 +90,7 @@ func TestSpilledWithoutCheckpoints(t *testing.T) {
 // Storage that hangs holds checkpoints up, and not the rows: what changes meanwhile lies on disk.
 func TestSpilledWhileStorageHangs(t *testing.T) {
 	t.Parallel()
-	c, fs, storage := config(20_000), vfs.NewMem(), slowFor(1, 2, 3)
+	c, fs, storage := config(10_000), vfs.NewMem(), slowFor(1, 2, 3)
 	d := spilling(t, &c, fs)
 	c.Blobs = storage
 	stepper := &exectest.Stepper{}
@@ -108,12 +108,12 @@ func TestSpilledWhileStorageHangs(t *testing.T) {
 		for _, s := range j.Stats() {
 			in += s.RowsIn * int64(s.Task.Chain)
 		}
-		return in == 20_000
+		return in == 10_000
 	})
 	for _, goOnC := range storage.waits {
 		close(goOnC)
 	}
-	if groups, rows := finish(t, j); groups != 20_000 || rows != 20_000 {
+	if groups, rows := finish(t, j); groups != 10_000 || rows != 10_000 {
 		t.Errorf("%d groups, %d of them counted once", groups, rows)
 	}
 	left(t, c, d, fs)
@@ -122,10 +122,10 @@ func TestSpilledWhileStorageHangs(t *testing.T) {
 // The rows of a final aggregate come all at once, behind its last batch.
 func TestSpilledFinalRows(t *testing.T) {
 	t.Parallel()
-	c, fs := config(10_000), vfs.NewMem()
+	c, fs := config(5000), vfs.NewMem()
 	d := spilling(t, &c, fs)
 	c.Graph.Chains[1].Operators[0].Aggregate.Final = true
-	if groups, rows := finish(t, exectest.Start(t, c)); groups != 10_000 || rows != 10_000 {
+	if groups, rows := finish(t, exectest.Start(t, c)); groups != 5000 || rows != 5000 {
 		t.Errorf("%d groups, %d of them counted once", groups, rows)
 	}
 	left(t, c, d, fs)

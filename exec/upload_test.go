@@ -100,7 +100,7 @@ func whole(t *testing.T, c exectest.Config, s *exectest.Snapshot) (rows int) {
 	return rows
 }
 
-// stepped starts a job of one subtask per chain whose every second lets 40 batches in.
+// stepped starts a job of one subtask per chain whose every second lets 15 batches in.
 func stepped(t *testing.T, blobs blob.Store) (*exectest.Job, exectest.Config, func()) {
 	t.Helper()
 	c := config(1 << 20)
@@ -108,7 +108,7 @@ func stepped(t *testing.T, blobs blob.Store) (*exectest.Job, exectest.Config, fu
 	stepper := &exectest.Stepper{}
 	c.Openers.Source = stepper.Open(c.Openers.Source)
 	return exectest.Start(t, c), c, func() {
-		stepper.Allow(40)
+		stepper.Allow(15)
 		<-time.After(time.Second)
 		synctest.Wait()
 	}
