@@ -174,10 +174,10 @@ func (b *syncBuffer) String() string {
 func newStore(t testing.TB) *metastore.Store {
 	t.Helper()
 	url := "sqlite:" + filepath.Join(t.TempDir(), "weir.db")
-	if _, err := metastore.Migrate(t.Context(), url, metastore.Options{}); err != nil {
+	if _, err := metastore.Migrate(t.Context(), url, metastore.Options{ConnectTimeout: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
-	store, err := metastore.Open(t.Context(), url, metastore.Options{})
+	store, err := metastore.Open(t.Context(), url, metastore.Options{ConnectTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,7 @@ func TestRejectsOfAKilledWorker(t *testing.T) {
 func testRejectsOfAKilledWorker(t *testing.T, policy string, kept int) {
 	const n = 10_000
 	c := jobtest.New(t)
+	c.Batches.Store(2) // so that rows are left when the worker is killed
 	s := c.Server("s1")
 	c.Worker("w1", 4)
 	c.Worker("w2", 4)
@@ -88,6 +89,7 @@ func testRejectsOfAKilledWorker(t *testing.T, policy string, kept int) {
 		return err == nil && len(page.Rows) == 1 && page.AsOf.Live
 	})
 	c.Kill("w2")
+	c.Batches.Store(0)
 	if j := c.Await(s, "faulty", weir.StatusFinished, weir.StatusFailed); j.Status != weir.StatusFinished || j.Attempt.Number < 2 {
 		t.Fatalf("%s, attempt %v: %+v", j.Status, j.Attempt, j.Failure)
 	}

@@ -140,9 +140,10 @@ func NewOn(tb testing.TB, opts transport.ServerOptions) *Cluster {
 	tb.Cleanup(func() { c.nats.Stop() })
 	c.url = c.nats.URL()
 	db := "sqlite:" + filepath.Join(c.Dir, "weir.db")
-	_, err = metastore.Migrate(ctx, db, metastore.Options{})
+	patient := metastore.Options{ConnectTimeout: Timeout} // a busy machine takes long
+	_, err = metastore.Migrate(ctx, db, patient)
 	c.must(err)
-	c.Store, err = metastore.Open(ctx, db, metastore.Options{})
+	c.Store, err = metastore.Open(ctx, db, patient)
 	c.must(err)
 	tb.Cleanup(func() { c.Store.Close() })
 	c.must(os.Mkdir(filepath.Join(c.Dir, "objects"), 0o700))
