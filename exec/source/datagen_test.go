@@ -109,7 +109,7 @@ func TestDatagenDistribution(t *testing.T) {
 func TestDatagenSplits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		total := rapid.SampledFrom([]int{0, 1, 1023, 1024, 5000, 10007, 30_000}).Draw(t, "rows")
+		total := rapid.SampledFrom([]int{0, 1, 1023, 1024, 5000, 10007, 60_000}).Draw(t, "rows")
 		table := everything()
 		table.Options["number-of-rows"] = fmt.Sprint(total)
 		spec := reading(table, 0)
