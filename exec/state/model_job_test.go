@@ -34,7 +34,7 @@ type job struct {
 	blob   int    // most bytes of a blob
 	inline int    // most bytes of a piece that is no object
 	clock  uint64 // changes so far
-	small  bool   // chains are merged soon
+	limits Limits // of chains, which most are merged soon
 }
 
 // A modelCheckpoint is a checkpoint or a savepoint, and what the state was.
@@ -56,7 +56,7 @@ func newJob(t *rapid.T, w *world) *job {
 	}
 	j.keys = []int{12, 41, 41, 41, 700, 700, 2000, modelKeys}[j.below(8)]
 	j.inline = []int{InlineLimit, 200}[j.below(2)]
-	j.small = j.below(4) > 0
+	j.limits = []Limits{{}, smallLimits(), smallLimits(), {Deltas: 2, Merged: 2, Bytes: 1, Runs: 2}}[j.below(4)]
 	for range modelTables() {
 		j.want = append(j.want, model{})
 	}
@@ -393,11 +393,7 @@ func (j *job) restore(handles []checkpoint.Handle, anew bool) {
 			base, err = p.store.Restore(j.Context(), j.blobs, handles)
 		}
 		j.may(err)
-		limits := Limits{}
-		if j.small {
-			limits = smallLimits()
-		}
-		p.chain = NewChain(0, base, limits)
+		p.chain = NewChain(0, base, j.limits)
 		for _, run := range p.store.Runs() {
 			j.count("run of a restore")
 			p.chain.Add(1, run, false)

@@ -263,7 +263,7 @@ func TestModelOfState(t *testing.T) {
 	for w.seen["step"] < steps && !t.Failed() {
 		rapid.Check(t, func(t *rapid.T) {
 			j := newJob(t, w)
-			for range j.below(220) + 1 {
+			for range j.below(660) + 1 {
 				j.step()
 			}
 			j.end()
