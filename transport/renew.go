@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -12,6 +13,7 @@ type subscription struct {
 	link    *link
 	subject string
 	handle  nats.MsgHandler
+	turn    sync.Mutex         // of handle: that of a connection which was closed may still be at work
 	bytes   int                // that may wait for handle; -1: any
 	on      *nats.Subscription // guarded by link.subs; closed with its connection
 }
@@ -31,12 +33,18 @@ func (l *link) subscribe(subject string, handle nats.MsgHandler, bytes int) (*su
 
 // begin subscribes on the connection that the link has now. The caller holds link.subs.
 func (s *subscription) begin() error {
-	on, err := s.link.nc().Subscribe(s.subject, s.handle)
+	on, err := s.link.nc().Subscribe(s.subject, s.take)
 	if err != nil {
 		return err
 	}
 	s.on = on
 	return on.SetPendingLimits(-1, s.bytes)
+}
+
+func (s *subscription) take(m *nats.Msg) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.handle(m)
 }
 
 // end ends the subscription, whose connection may be gone already.
