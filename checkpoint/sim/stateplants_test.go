@@ -59,11 +59,11 @@ func statePlants() []plant {
 			old: "Whole: u.parts.Whole && !u.parts.Runs}", new: "Whole: u.parts.Whole}",
 		},
 		{ // the later entry of a key counts
-			name: "older entries win", file: "exec/state/merge.go",
+			name: "older entries win", file: "exec/state/mergesource.go",
 			old: "cmp.Or(s.at.compare(&other.at), other.age-s.age) < 0", new: "cmp.Or(s.at.compare(&other.at), s.age-other.age) < 0",
 		},
 		{ // S7: a merge takes what lies in a handle's key groups
-			name: "merge without trimming", file: "exec/state/merge.go",
+			name: "merge without trimming", file: "exec/state/mergesource.go",
 			old: "\tfor s.at.i < from {\n", new: "\tfrom, s.to = 0, len(hashes)\n\tfor s.at.i < from {\n",
 		},
 		{ // S7: so does a restore

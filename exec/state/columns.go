@@ -84,13 +84,17 @@ func (c *columns) addRecord(hash uint64, from *chunk, rec recordLayout, i int) {
 	c.added(hash, false)
 }
 
+// reserve makes room for n entries of a plain table.
+func (c *columns) reserve(n int) {
+	c.hashes, c.ints, c.words[0] = slices.Grow(c.hashes, n), slices.Grow(c.ints, n), slices.Grow(c.words[0], n)
+}
+
 // addCounts appends entries of a plain table.
 func (c *columns) addCounts(list []row) {
-	n := len(c.hashes)
-	c.hashes = slices.Grow(c.hashes, len(list))[:n+len(list)]
-	c.ints = slices.Grow(c.ints, len(list))[:n+len(list)]
-	c.words[0] = slices.Grow(c.words[0], len(list))[:n+len(list)]
-	hashes, ints, words := c.hashes[n:], c.ints[n:], c.words[0][n:]
+	c.reserve(len(list))
+	from, to := len(c.hashes), len(c.hashes)+len(list)
+	c.hashes, c.ints, c.words[0] = c.hashes[:to], c.ints[:to], c.words[0][:to]
+	hashes, ints, words := c.hashes[from:], c.ints[from:], c.words[0][from:]
 	for i := range list {
 		hashes[i], ints[i], words[i] = list[i][0], uint64(batch.IntOf(list[i][0])), list[i][1]
 	}

@@ -12,7 +12,7 @@ import (
 // (S1). Another goroutine than the store's may read it. Release ends it; it must be called,
 // once or more.
 type Cut struct {
-	store          *Store // only its list of open cuts is touched
+	store          *Store // only its list of open cuts and its slabs are touched
 	generation     uint64
 	maxParallelism int
 	keyGroups      weir.KeyGroupRange

@@ -93,8 +93,8 @@
 // end before it does; it lays them on its caller's. What writes to the disk's database does so
 // in a goroutine of its own, which may stay where the database has failed. Else none is started.
 // One goroutine, the task's loop, owns the store and its tables. A cut may be made a run, and
-// released, by another one; the only thing that both sides touch is the list of open cuts. A
-// Chain belongs to whoever guards it. A Merge is self-contained.
+// released, by another one; the only things that both sides touch are the list of open cuts and
+// the slabs. A Chain belongs to whoever guards it. A Merge is self-contained.
 //
 // # Failures
 //

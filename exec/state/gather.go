@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"weir"
 	"weir/exec/batch"
@@ -15,10 +16,11 @@ const goneAt = 1 << 63
 // write writes what changed in a table of key groups, by (hash, key), as blocks: counts of numbers
 // are taken along as they are, so that each is looked at once; others, and what has deletions
 // or NULL, by their places. whole: without deletions.
-func (t *cutTable) write(w *runWriter, g weir.KeyGroupRange, whole bool) error {
+func (t *cutTable) write(w *runWriter, g weir.KeyGroupRange, whole bool, slabs *sync.Pool) error {
 	to := w.begin(t.name, t.layout)
 	most := len(t.chunks)*chunkSlots + len(t.gone.hashes)
-	p := newParts(g, w.maxParallelism, most)
+	p := newParts(g, w.maxParallelism, most, slabs)
+	defer p.free()
 	if t.plain() {
 		t.counts(p)
 		return writeCounts(p, w, to)
@@ -101,6 +103,7 @@ func (t *cutTable) warm(list []uint64) {
 }
 
 func (t *cutTable) writePlaces(p *parts, w *runWriter, to *columns) error {
+	w.expect = p.len()
 	for list := range p.each() {
 		t.settle(list)
 		for len(list) > 0 {
@@ -117,6 +120,8 @@ func (t *cutTable) writePlaces(p *parts, w *runWriter, to *columns) error {
 
 // writeCounts writes the rows of a plain table.
 func writeCounts(p *parts, w *runWriter, to *columns) error {
+	w.expect = p.len()
+	to.reserve(min(w.expect, maxBlockEntries))
 	for list := range p.each() {
 		for len(list) > 0 {
 			n := min(len(list), maxBlockEntries-to.len())

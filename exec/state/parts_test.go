@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,12 +14,14 @@ import (
 // Parts give all rows back by hash, whatever the key groups, however many rows were said to come.
 func TestParts(t *testing.T) {
 	t.Parallel()
+	var slabs sync.Pool
 	rapid.Check(t, func(t *rapid.T) {
 		groups := rapid.SampledFrom([]int{1, 2, 3, 128, 1000, maxKeyGroups}).Draw(t, "groups")
 		start := rapid.IntRange(0, groups-1).Draw(t, "start")
 		g := weir.KeyGroupRange{Start: start, End: rapid.IntRange(start+1, groups).Draw(t, "end")}
 		n := rapid.SampledFrom([]int{0, 1, 100, 5_000}).Draw(t, "rows")
-		p := newParts(g, groups, rapid.SampledFrom([]int{0, n, 1 << 20, 1 << 31}).Draw(t, "said"))
+		p := newParts(g, groups, rapid.SampledFrom([]int{0, n, 1 << 20, 1 << 31}).Draw(t, "said"), &slabs)
+		defer p.free()
 		m, narrow := uint64(groups), rapid.Uint64Range(0, 32).Draw(t, "narrow")
 		from, to := (uint64(g.Start)<<32+m-1)/m<<32, ((uint64(g.End)<<32+m-1)/m-1)<<32|(1<<32-1)
 		var want []row

@@ -77,6 +77,7 @@ type runWriter struct {
 
 	piece   []byte
 	last    int // bytes of the piece before: the next one may be as large
+	expect  int // entries of the table to come; 0: nobody knows
 	table   string
 	begun   bool // the piece has the table's header
 	entries uint64
@@ -117,6 +118,9 @@ func (w *runWriter) flush() error {
 	w.dir.add(at, n, w.of.hashes[0])
 	w.piece = w.of.append(w.piece)
 	sealBlock(w.piece[at:])
+	if w.expect = max(w.expect-n, 0); w.expect > 0 {
+		w.grow((len(w.piece) - at) * w.expect / n)
+	}
 	w.entries += uint64(n)
 	w.groups.Start = min(w.groups.Start, weir.KeyGroupOf(w.of.hashes[0], w.maxParallelism))
 	w.groups.End = max(w.groups.End, weir.KeyGroupOf(w.of.hashes[n-1], w.maxParallelism)+1)
@@ -125,6 +129,14 @@ func (w *runWriter) flush() error {
 		return w.end()
 	}
 	return nil
+}
+
+// grow makes room at once for so many bytes to come, or as many as the piece takes.
+func (w *runWriter) grow(more int) {
+	most := w.pieceSize + blockSize
+	if need := min(len(w.piece)+more+more/16, most); need > cap(w.piece) {
+		w.piece = append(make([]byte, 0, need), w.piece...)
+	}
 }
 
 // header begins the table in the piece.
@@ -208,7 +220,7 @@ func (c *Cut) write(size int, emit func(Piece) error) error {
 	slices.SortFunc(c.tables, func(a, b cutTable) int { return compareNames(a.name, b.name) })
 	c.whole = c.isWhole()
 	for i := range c.tables {
-		if err := c.tables[i].write(w, c.keyGroups, c.whole); err != nil {
+		if err := c.tables[i].write(w, c.keyGroups, c.whole, &c.store.slabs); err != nil {
 			return err
 		}
 	}

@@ -42,6 +42,7 @@ type Store struct {
 	runs           [][]Piece    // of a restore
 	old            bool         // restored from an older version, which knew one kind of keys
 	open           atomic.Int64 // cuts not yet released
+	slabs          sync.Pool    // of *slab, to make runs
 	mu             struct {
 		sync.Mutex
 		cuts []openCut
