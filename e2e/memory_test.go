@@ -30,13 +30,13 @@ SELECT n, COUNT(*) AS keys FROM (SELECT k, COUNT(*) AS n FROM (SELECT CASE WHEN 
 // groups can be made, one holds it to that.
 func TestMemoryBudget(t *testing.T) {
 	const mib = 1 << 20
-	memory, keys, limit := 192, 2_500_000, 3*time.Minute // 64 MiB of it are the server's
+	memory, keys, limit := 192, 2_500_000, 3*time.Minute
 	if long() {
-		memory, keys, limit = 576, 50_000_000, 20*time.Minute
+		memory, keys, limit = 585, 50_000_000, 20*time.Minute // 512 of it are the worker's
 	}
 	a, _ := upWithin(t, memory)
 	worker := a.onlyWorker()
-	if want := int64(memory-64) * mib; worker.Memory.Budget != want {
+	if want := int64(memory)*mib - max(64*mib, int64(memory)*mib/8); worker.Memory.Budget != want {
 		t.Fatalf("a budget of %d bytes, want %d", worker.Memory.Budget, want)
 	}
 	hold(t, worker.PID, worker.Memory.Budget)
