@@ -190,8 +190,8 @@ func (s *site) stopped(t *testing.T, steps int) (snapshot *exectest.Snapshot, fa
 	if err != nil {
 		return nil, s.failure(t, job, err)
 	}
-	stepper.Allow(3) // rows that are lost with the job
-	job.Kill()
+	stepper.Allow(3) // rows that are lost with the job, or of which one ends it
+	job.Abandon()
 	return snapshot, ""
 }
 
