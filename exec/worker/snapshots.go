@@ -69,15 +69,34 @@ func (s *snapshots) read(ctx context.Context, blobs blob.Store, from deploy.Snap
 	case <-ctx.Done():
 		return exec.Page{}, ctx.Err()
 	}
-	if x.store == nil {
-		if err := s.load(ctx, blobs, x, from); err != nil {
-			return exec.Page{}, errors.Join(err, x.close())
+	return s.page(ctx, blobs, x, from, q)
+}
+
+// page reads a page of a snapshot whose turn it is. What cannot be loaded, or read from disk, is
+// an error, and is loaded anew the next time.
+func (s *snapshots) page(ctx context.Context, blobs blob.Store, x *snapshot, from deploy.Snapshot, q exec.Query) (page exec.Page, err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
 		}
+		err = x.close()
+		failed, ok := p.(*state.DiskError)
+		if !ok {
+			panic(p)
+		}
+		err = errors.Join(failed, err)
+	}()
+	if x.store == nil {
+		err = s.load(ctx, blobs, x, from)
 	}
-	if err := x.store.Relax(); err != nil { // others need more than they did
+	if err == nil {
+		err = x.store.Relax() // others need more than they did
+	}
+	if err != nil {
 		return exec.Page{}, errors.Join(err, x.close())
 	}
-	return x.read(q)
+	return x.stored.Read(q)
 }
 
 func (s *snapshots) load(ctx context.Context, blobs blob.Store, x *snapshot, from deploy.Snapshot) (err error) {
@@ -91,24 +110,11 @@ func (s *snapshots) load(ctx context.Context, blobs blob.Store, x *snapshot, fro
 	if _, err := x.store.Restore(ctx, blobs, from.Handles); err != nil {
 		return err
 	}
-	x.stored, err = op.OpenStored(from.Operator, from.Input, x.store)
-	return err
-}
-
-// read reads a page. What cannot be read from disk is an error, and is loaded anew the next time.
-func (x *snapshot) read(q exec.Query) (page exec.Page, err error) {
-	defer func() {
-		p := recover()
-		if p == nil {
-			return
-		}
-		failed, ok := p.(*state.DiskError)
-		if !ok {
-			panic(p)
-		}
-		err = errors.Join(failed, x.close())
-	}()
-	return x.stored.Read(q)
+	if x.stored, err = op.OpenStored(from.Operator, from.Input, x.store); err != nil {
+		return err
+	}
+	x.store.Cut().Release() // what an older version wrote counts as changed, and nobody is to be shown it
+	return nil
 }
 
 // close gives back what the snapshot takes.

@@ -2,12 +2,19 @@ package worker
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/zeebo/xxh3"
 
 	"weir"
 	"weir/checkpoint"
@@ -132,27 +139,7 @@ func TestSnapshotsAtOnce(t *testing.T) {
 func TestSnapshotsSpill(t *testing.T) {
 	t.Parallel()
 	const rows = 40_000
-	result := plan.Operator{
-		Kind: plan.Result, Name: "Result", Schema: []plan.Column{{Name: "n", Type: expr.Type{Kind: expr.BigInt}}},
-		Result: &plan.ResultSpec{Keys: []int{0}, Show: []int{0}},
-	}
-	store, columns := state.New(state.Options{MaxParallelism: 8}), exec.Layout(result.Schema)
-	table := store.Table("rows", state.Layout{Key: state.KeyOf(columns), Words: 1, Blob: true})
-	for n := range int64(rows) {
-		b := batch.New(columns, 1)
-		b.Columns[0].AppendInt(n)
-		b.EndRow(batch.Insert)
-		var hash [1]uint64
-		batch.HashRows(b, []int{0}, hash[:])
-		key := batch.EncodeKey(nil, b, []int{0}, 0)
-		slot, _ := table.Upsert(hash[0], key)
-		table.Words(slot)[0] = 1
-		table.SetBlob(slot, key)
-	}
-	from := deploy.Snapshot{Operator: result, Input: result.Schema, MaxParallelism: 8}
-	for _, p := range store.Cut().Run() {
-		from.Handles = append(from.Handles, p.Handle("", false))
-	}
+	from := numbersIn(rows)
 	disk, err := state.NewDisk(t.TempDir(), state.DiskOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -191,4 +178,123 @@ func TestSnapshotsSpill(t *testing.T) {
 	if err := disk.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// numbersIn is a snapshot of a result of so many numbers.
+func numbersIn(rows int64) deploy.Snapshot {
+	result := plan.Operator{
+		Kind: plan.Result, Name: "Result", Schema: []plan.Column{{Name: "n", Type: expr.Type{Kind: expr.BigInt}}},
+		Result: &plan.ResultSpec{Keys: []int{0}, Show: []int{0}},
+	}
+	store, columns := state.New(state.Options{MaxParallelism: 8}), exec.Layout(result.Schema)
+	table := store.Table("rows", state.Layout{Key: state.KeyOf(columns), Words: 1, Blob: true})
+	for n := range rows {
+		b := batch.New(columns, 1)
+		b.Columns[0].AppendInt(n)
+		b.EndRow(batch.Insert)
+		var hash [1]uint64
+		batch.HashRows(b, []int{0}, hash[:])
+		key := batch.EncodeKey(nil, b, []int{0}, 0)
+		slot, _ := table.Upsert(hash[0], key)
+		table.Words(slot)[0] = 1
+		table.SetBlob(slot, key)
+	}
+	from := deploy.Snapshot{Operator: result, Input: result.Schema, MaxParallelism: 8}
+	for _, p := range store.Cut().Run() {
+		from.Handles = append(from.Handles, p.Handle("", false))
+	}
+	return from
+}
+
+// Whatever cannot be read from disk, be it while a snapshot is loaded, is an error, and is loaded
+// anew the next time.
+func TestSnapshotsOfAFailingDisk(t *testing.T) {
+	t.Parallel()
+	const rows = 10_000
+	from := numbersIn(rows)
+	from.Operator.Result.Multiset = true // whose rows are counted as it is loaded
+	var left atomic.Int64                // reads until one fails
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileReadAt && left.Add(-1) < 0 {
+			return errorfs.ErrInjected
+		}
+		return nil
+	}))
+	for at, done := int64(0), false; !done; at += 5 {
+		disk, err := state.NewDisk("spill", state.DiskOptions{FS: fs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := snapshots{disk: disk, budget: state.NewBudget(1 << 18)}
+		read := func() (exec.Page, error) {
+			return s.read(t.Context(), blob.NewMemory(), from, time.Now, exec.Query{Limit: 1})
+		}
+		left.Store(at)
+		_, err = read()
+		var failed *state.DiskError
+		if done = err == nil; !done && !errors.As(err, &failed) {
+			t.Errorf("after %d reads: %v", at, err)
+		}
+		if used := s.budget.Used(); !done && used != 0 {
+			t.Errorf("after %d reads %d bytes stay", at, used)
+		}
+		left.Store(1 << 40)
+		if page, err := read(); err != nil || page.Total != rows {
+			t.Errorf("after %d reads, then %d rows, %v", at, page.Total, err)
+		}
+		if err := errors.Join(s.close(), disk.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A snapshot of an older version, all of which counts as changed once it is restored, is spilled like
+// others.
+func TestSnapshotsOfAnOlderVersion(t *testing.T) {
+	t.Parallel()
+	const rows = 40_000
+	from := numbersIn(rows)
+	old := state.New(state.Options{MaxParallelism: 8})
+	if _, err := old.Restore(t.Context(), nil, from.Handles); err != nil {
+		t.Fatal(err)
+	}
+	from.Handles = []checkpoint.Handle{version1(old.Table("rows", state.Layout{Key: state.IntKey, Words: 1, Blob: true}))}
+	disk, err := state.NewDisk("spill", state.DiskOptions{Memory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := snapshots{disk: disk, budget: state.NewBudget(1 << 20)}
+	page, err := s.read(t.Context(), blob.NewMemory(), from, time.Now, exec.Query{Limit: 1})
+	if err != nil || page.Total != rows {
+		t.Errorf("%d rows, %v", page.Total, err)
+	}
+	if spilled, _ := disk.Size(); spilled == 0 {
+		t.Error("all of it is in memory")
+	}
+	if err := errors.Join(s.close(), disk.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// version1 is a table as version 1 wrote it.
+func version1(rows *state.Table) checkpoint.Handle {
+	const groups = 8
+	le := binary.LittleEndian
+	var hashes, sizes, keys, words, lengths, blobs []byte
+	for e := range rows.Entries() {
+		hashes, sizes = le.AppendUint64(hashes, e.Hash), le.AppendUint32(sizes, uint32(2+len(e.Key)))
+		keys = append(binary.BigEndian.AppendUint16(keys, uint16(weir.KeyGroupOf(e.Hash, groups))), e.Key...)
+		words = le.AppendUint64(words, e.Words[0])
+		lengths, blobs = le.AppendUint32(lengths, uint32(len(e.Blob))), append(blobs, e.Blob...)
+	}
+	n := uint64(rows.Len())
+	header := append(le.AppendUint32(le.AppendUint32(nil, groups), 1), 1)
+	header = append(le.AppendUint64(header, n), "rows"...)
+	data := []byte("WRST\x01")
+	for i, payload := range [][]byte{header, slices.Concat(le.AppendUint32(nil, uint32(n)), hashes, sizes, keys, words, lengths, blobs), le.AppendUint64(nil, n)} {
+		kind := byte(i + 1)
+		data = le.AppendUint32(append(data, kind), uint32(len(payload)))
+		data = append(le.AppendUint64(data, xxh3.HashSeed(payload, uint64(kind))), payload...)
+	}
+	return checkpoint.Handle{Inline: data, Size: int64(len(data)), Checksum: xxh3.Hash(data), KeyGroups: weir.KeyGroupRange{End: groups}}
 }
