@@ -288,6 +288,40 @@ func TestWorkersAreAwaited(t *testing.T) {
 	})
 }
 
+// A worker that starts again and again, however often, keeps no job from its place for long.
+func TestWhoStartsAgainIsNotAwaited(t *testing.T) {
+	t.Parallel()
+	for _, every := range []time.Duration{settleWithin - 50*time.Millisecond, settleWithin, settleWithin + watchEvery/2, settleWithin + 3*watchEvery, 2 * settleWithin, 2*settleWithin + watchEvery/2} {
+		synctest.Test(t, func(t *testing.T) {
+			s, stop := serveWith(t, &leases{now: time.Now}, present{}, Options{})
+			defer stop()
+			d := newDriver(s, weir.Job{ID: weir.NewJobID()}, term)
+			s.mu.Lock()
+			s.mu.jobs[d.id] = d
+			s.mu.Unlock()
+			s.heartbeat(deploy.Encode(deploy.Heartbeat{Header: deploy.Head(), Worker: "w1", Incarnation: "i", Slots: 4}))
+			placed := func() bool {
+				for range d.take() {
+					if ev := s.reserve(d.id, 1, true, nil); ev.Slots != nil {
+						return true
+					}
+				}
+				return false
+			}
+			began := time.Now()
+			for life := 'a'; time.Since(began) < 2*gatherWithin; life++ {
+				s.heartbeat(deploy.Encode(deploy.Heartbeat{Header: deploy.Head(), Worker: "w2", Incarnation: string(life), Slots: 4}))
+				for end := time.Now().Add(every); time.Now().Before(end); time.Sleep(time.Millisecond) {
+					if placed() {
+						return
+					}
+				}
+			}
+			t.Errorf("every %v: not placed within %v", every, time.Since(began))
+		})
+	}
+}
+
 // A broken is a metastore with a row that must not be.
 type broken struct{ *metastore.Store }
 

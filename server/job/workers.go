@@ -180,9 +180,10 @@ func (r *registry) heard(now time.Time, beat deploy.Heartbeat) (joined bool, dea
 }
 
 // joins notes that a worker joined that runs nothing yet, or that we began to listen: others
-// may be about to.
+// may be about to. Who comes a little later than is waited for is still one of those before: else
+// a worker that starts again as often would always be waited for, but for a moment.
 func (r *registry) joins(now time.Time) {
-	if now.Sub(r.joined) >= settleWithin {
+	if now.Sub(r.joined) >= 2*settleWithin {
 		r.gather = now
 	}
 	r.joined = now
