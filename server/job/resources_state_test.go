@@ -180,7 +180,7 @@ func TestP08Overwritten(t *testing.T) {
 	t.Parallel()
 	keys, many := int64(10_000), 12
 	if long() {
-		keys, many = 2_000_000, 50
+		keys, many = 500_000, 50
 	}
 	c := jobtest.New(t)
 	c.KeepBytes = 1 << 30
