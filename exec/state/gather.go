@@ -25,12 +25,7 @@ func (t *cutTable) write(w *runWriter, g weir.KeyGroupRange, whole bool, slabs *
 		t.counts(p)
 		return writeCounts(p, w, to)
 	}
-	t.changed(func(at []uint64) {
-		t.warm(at)
-		for _, at := range at {
-			p.add(row{t.chunks[at>>chunkBits].hash(t.rec, int(at&chunkMask)), at})
-		}
-	})
+	t.places(p)
 	if !whole {
 		for i, hash := range t.gone.hashes {
 			p.add(row{hash, goneAt | uint64(i)})
@@ -47,50 +42,72 @@ func (t *cutTable) plain() bool {
 // The processor waits for many places of memory at once where they are read by short loops that
 // do nothing else. So entries are looked at some at a time, and chunks ahead.
 const (
-	gatherEntries = 512
+	gatherEntries = 2 * chunkSlots // looked at at a time
 	warmPlaces    = 64
 	warmChunks    = 16
 )
 
 // counts adds the entries that changed, of a plain table, to parts.
 func (t *cutTable) counts(p *parts) {
-	var rows [gatherEntries]row
-	t.changed(func(at []uint64) {
-		rows := rows[:len(at)]
-		for i, at := range at {
-			r := t.chunks[at>>chunkBits].records[at&chunkMask*2:]
-			rows[i] = row{r[0], r[1]}
+	var found [gatherEntries]*row // a number and its word
+	n := 0
+	add := func() {
+		var rows [gatherEntries]row
+		for i, r := range found[:n] {
+			rows[i] = *r
 		}
-		for _, r := range rows {
+		for _, r := range rows[:n] {
 			p.add(row{batch.HashInt(int64(r[0])), r[1]})
 		}
-	})
-}
-
-// changed calls f with the places of the entries that changed, some at a time.
-func (t *cutTable) changed(f func(at []uint64)) {
-	var list [gatherEntries]uint64
-	n := 0
-	var sum uint64
-	for k, c := range t.chunks {
-		if k+warmChunks < len(t.chunks) {
-			ahead := t.chunks[k+warmChunks]
-			sum += uint64(ahead.null) + ahead.dirty[7]
-		}
+		n = 0
+	}
+	for at, c := range t.chunks {
+		t.lookAhead(at)
 		for w := range c.dirty {
 			set := c.dirty[w]
-			if n+64 > len(list) && set != 0 {
-				f(list[:n])
-				n = 0
+			if set != 0 && n > gatherEntries-64 {
+				add()
 			}
 			for ; set != 0; set &= set - 1 {
-				list[n&(gatherEntries-1)] = uint64(k)<<chunkBits | uint64(w<<6|bits.TrailingZeros64(set))
+				found[n%gatherEntries] = (*row)(c.records[2*(w<<6|bits.TrailingZeros64(set)):])
 				n++
 			}
 		}
 	}
-	f(list[:n])
-	t.warmed = byte(sum)
+	add()
+}
+
+// places adds where the entries lie that changed.
+func (t *cutTable) places(p *parts) {
+	var found [gatherEntries]uint64
+	n := 0
+	add := func() {
+		t.warm(found[:n])
+		for _, at := range found[:n] {
+			p.add(row{t.chunks[at>>chunkBits].hash(t.rec, int(at&chunkMask)), at})
+		}
+		n = 0
+	}
+	for at, c := range t.chunks {
+		t.lookAhead(at)
+		if n > gatherEntries-chunkSlots {
+			add()
+		}
+		c.dirty.each(func(i int) bool {
+			found[n] = uint64(at<<chunkBits | i)
+			n++
+			return true
+		})
+	}
+	add()
+}
+
+// lookAhead reads of a chunk behind the one at hand what is going to be looked at.
+func (t *cutTable) lookAhead(at int) {
+	if at += warmChunks; at < len(t.chunks) {
+		c := t.chunks[at]
+		t.warmed += byte(c.null) + byte(c.dirty[len(c.dirty)-1])
+	}
 }
 
 // warm reads a word of the record at each place.
