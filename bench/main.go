@@ -112,6 +112,9 @@ func measure(ctx context.Context, name string, args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return fmt.Errorf("the folder for generated files: %w", err)
+	}
 	figures := map[string]any{}
 	for _, n := range names {
 		got, text, err := all[n].run(ctx, c)

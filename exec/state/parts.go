@@ -33,6 +33,8 @@ type parts struct {
 // the process takes the kernel longer than what is done with it.
 type slab [partMost]row
 
+const slabsKept = 64 // of a run: 4 MiB
+
 // A bucket is the rows of a part, in blocks that are full, and the one that is being filled.
 type bucket struct {
 	last []row
@@ -102,9 +104,9 @@ func (p *parts) len() (n int) {
 	return n
 }
 
-// free ends the use of the parts.
+// free ends the use of the parts. What a large run has taken is not kept.
 func (p *parts) free() {
-	for _, s := range p.taken {
+	for _, s := range p.taken[:min(len(p.taken), slabsKept)] {
 		p.slabs.Put(s)
 	}
 	*p = parts{}

@@ -49,3 +49,22 @@ func TestParts(t *testing.T) {
 		}
 	})
 }
+
+// What a large run took is not kept for the next one.
+func TestSlabsAreBounded(t *testing.T) {
+	t.Parallel()
+	var slabs sync.Pool
+	p := newParts(weir.KeyGroupRange{End: 1}, 1, 1<<20, &slabs)
+	for i := range uint64(1 << 20) {
+		p.add(row{i * 0x9e3779b97f4a7c15, i})
+	}
+	taken := len(p.taken)
+	p.free()
+	kept := 0
+	for slabs.Get() != nil {
+		kept++
+	}
+	if taken <= slabsKept || kept > slabsKept {
+		t.Errorf("%d slabs of %d are kept", kept, taken)
+	}
+}
