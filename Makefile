@@ -10,7 +10,7 @@ RACE        := -race $(foreach p,sqlite/lib libc memory,-gcflags=modernc.org/$(p
 WEB         := web/dist/index.html
 WEB_SOURCES := $(shell find web/src web/public -type f 2>/dev/null) web/index.html web/package.json web/package-lock.json web/vite.config.ts web/tsconfig.json
 
-# What takes longest begins first, and as tests wait now and then, three packages run at a time.
+# What takes longest begins first: else a processor idles while the last of it runs.
 LONGEST     := ./server/job ./exec/op ./transport ./exec
 
 # Else every program built with the race detector sleeps for a second before it exits.
@@ -46,7 +46,7 @@ deps: ## install what the tests need from Debian's packages, and build the S3 se
 
 .PHONY: test
 test: deps build killpoints ## every test: Go with the race detector, web, end to end in a headless browser
-	$(GO) test $(RACE) -p 3 -parallel 6 -timeout 10m $(LONGEST) ./...
+	$(GO) test $(RACE) -parallel 6 -timeout 10m $(LONGEST) ./...
 	$(GO) test -count=1 -timeout 5m ./checkpoint/sim -run TestSeeds -v -seeds 2000
 	cd web && npm test --silent
 	$(GO) test -count=1 -parallel 6 -timeout 5m -tags e2e ./e2e
