@@ -258,17 +258,24 @@ type present struct{ nobody }
 
 func (present) Ping(context.Context, weir.WorkerID) (string, error) { return "i", nil }
 
+// takenOver is a service whose job was another server's before.
+func takenOver(t *testing.T) (s *Service, d *driver, stop func()) {
+	t.Helper()
+	s, stop = serveWith(t, &leases{now: time.Now}, present{}, Options{})
+	d = newDriver(s, weir.Job{ID: weir.NewJobID()}, term)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.jobs[d.id] = d
+	return s, d, stop
+}
+
 // Where everything starts anew, workers come after the server, one after another. A job that
 // was taken over waits until all of them are there, and is told.
 func TestWorkersAreAwaited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, stop := serveWith(t, &leases{now: time.Now}, present{}, Options{})
+		s, d, stop := takenOver(t)
 		defer stop()
-		d := newDriver(s, weir.Job{ID: weir.NewJobID()}, term)
-		s.mu.Lock()
-		s.mu.jobs[d.id] = d
-		s.mu.Unlock()
 		time.Sleep(2 * settleWithin)
 		for _, id := range []weir.WorkerID{"w1", "w2", "w3"} {
 			s.heartbeat(deploy.Encode(deploy.Heartbeat{Header: deploy.Head(), Worker: id, Incarnation: "i", Slots: 4}))
@@ -293,12 +300,8 @@ func TestWhoStartsAgainIsNotAwaited(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{settleWithin - 50*time.Millisecond, settleWithin, settleWithin + watchEvery/2, settleWithin + 3*watchEvery, 2 * settleWithin, 2*settleWithin + watchEvery/2} {
 		synctest.Test(t, func(t *testing.T) {
-			s, stop := serveWith(t, &leases{now: time.Now}, present{}, Options{})
+			s, d, stop := takenOver(t)
 			defer stop()
-			d := newDriver(s, weir.Job{ID: weir.NewJobID()}, term)
-			s.mu.Lock()
-			s.mu.jobs[d.id] = d
-			s.mu.Unlock()
 			s.heartbeat(deploy.Encode(deploy.Heartbeat{Header: deploy.Head(), Worker: "w1", Incarnation: "i", Slots: 4}))
 			placed := func() bool {
 				for range d.take() {
