@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ func (b *deltaBench) flags(f *flag.FlagSet) {
 	f.Int64Var(&b.most, "most", 20_000_000, "leave out more keys than these")
 }
 
-// deltaFigures are those of one state, nanoseconds per entry.
+// deltaFigures are those of one state, nanoseconds per entry; of processor time where it is written.
 type deltaFigures struct {
 	Work   string    `json:"work"`
 	Write  []float64 `json:"write_ns"`
@@ -35,6 +36,8 @@ type deltaFigures struct {
 }
 
 func (b *deltaBench) run(ctx context.Context, _ common) (any, string, error) {
+	runtime.LockOSThread() // for threadTime
+	defer runtime.UnlockOSThread()
 	var all []deltaFigures
 	for _, keys := range []int64{1_000_000, 20_000_000} {
 		if keys > b.most {
@@ -80,9 +83,9 @@ func (b *deltaBench) generation(c *counts, keys, run int64, scattered bool, f *d
 	began := time.Now()
 	cut := c.store.Cut()
 	f.Cut = append(f.Cut, float64(time.Since(began).Nanoseconds())/1e3)
-	began = time.Now()
+	busy := threadTime() // a run rests now and then
 	pieces := cut.Run()
-	f.Write = append(f.Write, per(time.Since(began)))
+	f.Write = append(f.Write, per(threadTime()-busy))
 	size := 0
 	for _, p := range pieces {
 		size += len(p.Data)

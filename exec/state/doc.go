@@ -24,7 +24,8 @@
 // bytes as its block needs. A snapshot is a whole run and deltas, runs that are laid over it.
 // Chain decides, without doing anything, what a snapshot names, what is stored for it, and which
 // runs are merged. Merging reads runs and writes one; it never looks at a table, so a new
-// whole run costs the loop nothing.
+// whole run costs the loop nothing. Who makes a run rests every 2 ms, so that loops that share the processors with
+// it have their turn.
 //
 // Invariants
 //

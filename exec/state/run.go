@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/binary"
 	"slices"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -69,11 +70,17 @@ func (p Piece) Handle(object string, delta bool) checkpoint.Handle {
 	return h
 }
 
+const (
+	runWork = 2 * time.Millisecond // on a run, until it rests
+	runRest = 100 * time.Microsecond
+)
+
 // A runWriter makes the pieces of a run and hands each on when it is full.
 type runWriter struct {
 	maxParallelism int
 	emit           func(Piece) error
 	pieceSize      int
+	rested         time.Time // when it rested last, or began
 
 	piece   []byte
 	last    int // bytes of the piece before: the next one may be as large
@@ -87,7 +94,7 @@ type runWriter struct {
 }
 
 func newRunWriter(maxParallelism, size int, emit func(Piece) error) *runWriter {
-	return &runWriter{maxParallelism: maxParallelism, emit: emit, pieceSize: size}
+	return &runWriter{maxParallelism: maxParallelism, emit: emit, pieceSize: size, rested: time.Now()}
 }
 
 // begin turns to the next table and returns what its entries are to be added to.
@@ -125,10 +132,21 @@ func (w *runWriter) flush() error {
 	w.groups.Start = min(w.groups.Start, weir.KeyGroupOf(w.of.hashes[0], w.maxParallelism))
 	w.groups.End = max(w.groups.End, weir.KeyGroupOf(w.of.hashes[n-1], w.maxParallelism)+1)
 	w.of.reset()
+	w.rest()
 	if len(w.piece) >= w.pieceSize {
 		return w.end()
 	}
 	return nil
+}
+
+// rest is called between blocks, so that the loops beside it have their turn. While any goroutine could
+// run, the runtime looks at the network, from which their batches come, once in 10 ms or less often: stepping
+// back for a moment (runtime.Gosched) would not do.
+func (w *runWriter) rest() {
+	if now := time.Now(); now.Sub(w.rested) >= runWork {
+		time.Sleep(runRest)
+		w.rested = time.Now()
+	}
 }
 
 // grow makes room at once for so many bytes to come, or as many as the piece takes.
