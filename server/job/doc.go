@@ -87,10 +87,10 @@
 // unsettled job over by its row: a job that had an attempt gets a new one, from its
 // base, and the attempt it had is ended on the workers (by the new Deploy, and by Stop
 // for those that report an attempt that is over). Tasks run on until then. Counters of
-// a restart strategy begin anew. Jobs that
-// a server took over wait until every worker could be heard, so that they are spread over all of
-// them and are where their state is: for its first 1.2 s, and as long after a worker without
-// tasks has joined, since others may start with it; 5 s at most, if they come one after another.
+// a restart strategy begin anew. Jobs that a server took over wait until every worker could
+// be heard, so that they are spread over all of them and are where their state is: for its
+// first 1.2 s, and as long after a worker without tasks has joined, since others may start
+// with it; 5 s at most, if they come one after another.
 // With several servers the others forward triggers to the holder by name.
 //
 // # Death of a worker
