@@ -144,7 +144,7 @@ func (w *runWriter) flush() error {
 // back for a moment (runtime.Gosched) would not do.
 func (w *runWriter) rest() {
 	if now := time.Now(); now.Sub(w.rested) >= runWork {
-		time.Sleep(runRest)
+		<-time.After(runRest)
 		w.rested = time.Now()
 	}
 }
