@@ -21,7 +21,7 @@ func sample(format string, n int) string {
 	var s strings.Builder
 	for i := range n {
 		fmt.Fprintf(&s, form, rnd.IntN(1_000_000), rnd.IntN(4_000_000), rnd.IntN(10_000),
-			[]string{"pv", "pv", "pv", "cart", "fav", "buy"}[rnd.IntN(6)], 1511544070+i/50)
+			[]string{"buy", "fav", "cart", "cart", "pv"}[min(rnd.IntN(48), 4)], 1511544070+i/50)
 	}
 	return s.String()
 }

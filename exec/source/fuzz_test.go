@@ -193,7 +193,9 @@ func TestJSONAgainstReference(t *testing.T) {
 func TestJSONBehindOthers(t *testing.T) {
 	t.Parallel()
 	blank := rapid.SampledFrom([]string{"", "", " ", "\t", "\r", "  "})
-	value := rapid.SampledFrom([]string{"1", "-12.5", `"a"`, `"long enough to count"`, "null", "true", `[1]`, `{"k":1}`, "x"})
+	value := rapid.SampledFrom([]string{
+		"1", "-12.5", "12.0", "1e3", "0", "-0", "00", "0.5", "1.", "1x", "1:2", "12?", "12345678", "123456789012345", "1234567890123456", "1234567890123.0", "12345678E0", "9223372036854775808", `"a"`, `"long enough to count"`, "null", "true", `[1]`, `{"k":1}`, "x",
+	})
 	record := rapid.Custom(func(t *rapid.T) string {
 		var s strings.Builder
 		s.WriteString(blank.Draw(t, "w") + "{")

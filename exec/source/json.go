@@ -44,6 +44,7 @@ type step struct {
 	text   []byte
 	w0, w1 uint64 // the first 16 bytes of text, masked
 	m0, m1 uint64
+	size   int  // of text
 	long   bool // text has more than 16 bytes
 	what   action
 	column int
@@ -64,7 +65,7 @@ const (
 func newJSONDecoder(r *rows) *jsonDecoder {
 	d := &jsonDecoder{columns: map[string]int{}, steps: map[string]*step{}}
 	// What fits its words, sixteen bytes 0xff, does not begin with its text: it never fits.
-	d.none = &step{what: finish, w0: ^uint64(0), m0: ^uint64(0), w1: ^uint64(0), m1: ^uint64(0), long: true, text: []byte{0}}
+	d.none = &step{what: finish, w0: ^uint64(0), m0: ^uint64(0), w1: ^uint64(0), m1: ^uint64(0), long: true, text: []byte{0}, size: 1}
 	d.none.next = d.none
 	d.start.next = d.none
 	for i := range r.columns {
@@ -97,17 +98,24 @@ func (d *jsonDecoder) row(r *rows, data []byte, p int) (next int, blank bool, f 
 	r.record++
 	got := 0
 	begin := p
+	number := -1 // where the number in front of p begins, if nothing was looked for behind its digits
 	s := &d.start
 	for {
 		e := s.next
 		if (load(data, p)^e.w0)&e.m0|(load(data, p+8)^e.w1)&e.m1 == 0 && (!e.long || bytes.HasPrefix(data[p:], e.text)) {
-			p += len(e.text)
+			p += e.size
+		} else if number >= 0 && goesOn(data[p]) {
+			if p, f = d.whole(r, s, data, number); f != nil {
+				return p, false, f.at(begin, p, data)
+			}
+			number = -1
+			continue
 		} else if e, p, f = d.step(r, data, p, s); f != nil {
 			return p, false, f.at(begin, p, data)
 		} else if e == nil {
 			return p, true, nil
 		}
-		s = e
+		s, number = e, -1
 		switch e.what {
 		case finish:
 			if got < len(r.columns) {
@@ -115,8 +123,17 @@ func (d *jsonDecoder) row(r *rows, data []byte, p int) (next int, blank bool, f 
 			}
 			return p, false, nil
 		case skip:
-			if q, plain := skipInt(data, p); plain {
-				p = q
+			w := load(data, p)
+			if stop := (w ^ zeros) & halves; stop != 0 {
+				n := bits.TrailingZeros64(stop) >> 3
+				if n > 0 && decimal(w, n) && (n == 1 || byte(w) != '0') {
+					number = p
+					p += n
+					continue
+				}
+			} else if n := longInt(data, p, w); n > 0 {
+				number = p
+				p += n
 				continue
 			}
 			if p, f = skipValue(data, space(data, p), 0); f != nil {
@@ -132,13 +149,37 @@ func (d *jsonDecoder) row(r *rows, data []byte, p int) (next int, blank bool, f 
 		c.seen = r.record
 		got++
 		if e.what == readInt {
-			if v, q, ok := scanInt(data, p, true); ok && v >= c.low && v <= c.high {
-				c.ints[r.n] = v
-				p = q
-				continue
+			w := load(data, p)
+			if stop := (w ^ zeros) & halves; byte(stop) != 0 {
+				if v, q, ok := scanInt(data, p, true); ok && v >= c.low && v <= c.high { // a minus
+					c.ints[r.n] = v
+					p = q
+					continue
+				}
+			} else if stop != 0 {
+				n := bits.TrailingZeros64(stop) >> 3
+				if v := value(w, n); decimal(w, n) && (n == 1 || byte(w) != '0') && v <= uint64(c.high) {
+					c.ints[r.n] = int64(v)
+					number = p
+					p += n
+					continue
+				}
+			} else if n := longInt(data, p, w); n > 0 {
+				if v := value(w, 8)*pow10[n-8] + value(load(data, p+8), n-8); v <= uint64(c.high) {
+					c.ints[r.n] = int64(v)
+					number = p
+					p += n
+					continue
+				}
 			}
 		} else if e.what == readText && data[p] == '"' {
-			if q, plain := asciiText(data, p+1); plain {
+			q := p + 1
+			marks := unplain(load(data, q))
+			for marks == 0 {
+				q += 8
+				marks = unplain(load(data, q))
+			}
+			if q += bits.TrailingZeros64(marks) >> 3; data[q] == '"' {
 				r.setText(c, data, p+1, q)
 				p = q + 1
 				continue
@@ -150,18 +191,21 @@ func (d *jsonDecoder) row(r *rows, data []byte, p int) (next int, blank bool, f 
 	}
 }
 
-// asciiText finds the end of a text from its first character: plain is true where a
-// quote ends it before any escape, control character or byte beyond ASCII.
-func asciiText(data []byte, p int) (end int, plain bool) {
-	for {
-		w := load(data, p)
-		special := match(w, '"'*ones) | match(w, '\\'*ones) | ((w-0x20*ones)&^w|w)&highs
-		if special != 0 {
-			p += bits.TrailingZeros64(special) >> 3
-			return p, data[p] == '"'
-		}
-		p += 8
+// goesOn reports whether a number whose digits c follows is more than those.
+func goesOn(c byte) bool { return c == '.' || c|0x20 == 'e' }
+
+// whole reads the number at data[p:] behind s again, of which only the digits were looked at.
+func (d *jsonDecoder) whole(r *rows, s *step, data []byte, p int) (int, *fault) {
+	if s.what == skip {
+		return skipValue(data, p, 0)
 	}
+	return d.value(r, &r.columns[s.column], data, p)
+}
+
+// unplain marks, with the high bit, the lowest byte of w that is a quote, an escape, a control
+// character or beyond ASCII.
+func unplain(w uint64) uint64 {
+	return match(w, '"'*ones) | match(w, '\\'*ones) | ((w-0x20*ones)&^w|w)&highs
 }
 
 // missing makes the columns that the record did not have NULL.
@@ -226,7 +270,7 @@ func (d *jsonDecoder) close(data []byte, from, p int, s *step) (*step, int, *fau
 func (d *jsonDecoder) known(r *rows, text, key []byte, s *step) *step {
 	e := d.steps[string(text)]
 	if e == nil {
-		e = &step{text: bytes.Clone(text), what: finish, next: d.none}
+		e = &step{text: bytes.Clone(text), size: len(text), what: finish, next: d.none}
 		if key != nil {
 			e.what, e.column = d.lookup(r, key)
 		}

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"encoding/binary"
 	"math"
 	"math/bits"
 	"strconv"
@@ -20,9 +19,6 @@ const (
 
 var pow10 = [20]uint64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19}
 
-// load reads eight bytes, the first one lowest.
-func load(b []byte, p int) uint64 { return binary.LittleEndian.Uint64(b[p:]) }
-
 // match marks, with the high bit, the lowest byte of w that equals the byte of which
 // pattern has eight (bits above the lowest one may be wrong).
 func match(w, pattern uint64) uint64 {
@@ -35,6 +31,26 @@ func match(w, pattern uint64) uint64 {
 func equal(w, pattern uint64) uint64 {
 	x := w ^ pattern
 	return ^((x&^highs + ^uint64(highs)) | x) & highs
+}
+
+// halves are the high halves of eight bytes.
+const halves = 0xf0f0f0f0f0f0f0f0
+
+// decimal reports whether the n lowest bytes of w, 1 to 8, which all have a digit's high
+// half, are digits.
+func decimal(w uint64, n int) bool {
+	return (w^zeros+0x0606060606060606)&halves<<(uint(64-8*n)&63) == 0
+}
+
+// longInt counts the digits at data[p:], of which w has eight; 0: there are more than 15, or
+// they begin with a zero.
+func longInt(data []byte, p int, w uint64) int {
+	tail := load(data, p+8)
+	n := bits.TrailingZeros64((tail^zeros)&halves) >> 3
+	if n == 8 || n > 0 && !decimal(tail, n) || !decimal(w, 8) || byte(w) == '0' {
+		return 0
+	}
+	return 8 + n
 }
 
 // digits counts the decimal digits at the low end of w.
@@ -85,24 +101,6 @@ func scanInt(b []byte, p int, strict bool) (v int64, end int, ok bool) {
 		return -int64(u), end, true
 	}
 	return int64(u), end, true
-}
-
-// skipInt passes over a plain whole number without leading zeros; ok is false for
-// everything else.
-func skipInt(b []byte, p int) (end int, ok bool) {
-	if b[p] == '-' {
-		p++
-	}
-	if b[p] < '1' || b[p] > '9' {
-		return p, false
-	}
-	n := 8
-	for n == 8 {
-		n = digits(load(b, p))
-		p += n
-	}
-	c := b[p]
-	return p, c != '.' && c|0x20 != 'e'
 }
 
 // A numeral is a decimal number taken apart: ±digits × 10^exponent.
