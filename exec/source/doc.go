@@ -10,15 +10,22 @@
 // # Invariants
 //
 //	S1  Splits are a function of the input alone: files in ascending order, cut every
-//	    32 MiB; a CSV file with a quote character anywhere is one split, since a line
-//	    feed may then stand inside a field. Generated rows form 128 splits, see datagen.
-//	    The subtasks look at different moments and go by what the first one found.
+//	    32 MiB. A cut of a CSV file holds only if no quote character stands in front of
+//	    the first line that starts at or behind it, since a line feed may else stand inside
+//	    a field: the split in front of the first cut that does not hold goes on to the end of
+//	    the file, and those behind it hold nothing. Nobody asks before it matters: who comes
+//	    to a cut that others read up to looks for quotes, a few blocks per call of Next, in
+//	    what it does not know yet; its own bytes it looks at when it reads them. Generated
+//	    rows form 128 splits, see datagen. The subtasks list the files at different
+//	    moments and go by what the first one found.
 //	S2  A record starts at the file's start and behind every line feed that ends one,
 //	    and belongs to the split in which it starts. So every record is read exactly
 //	    once, at any split size and any parallelism.
 //	S3  The state is one item per split, finished ones included, with the file's size
 //	    and time of modification. Restored, unfinished splits are dealt out again to any
-//	    number of subtasks. A split goes on only in a file that has not changed since; a file
+//	    number of subtasks. An item says, too, how far its file is known to be free of quotes,
+//	    so that a restored job does not look again; that may be missing, or too little. A
+//	    split goes on only in a file that has not changed since; a file
 //	    that changes while it is read fails the task.
 //	S4  Files are opened below the roots that the worker allows, links resolved.
 //	S5  Nothing is allocated per row. A batch has at most batch.Target rows and, but for

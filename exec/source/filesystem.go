@@ -24,6 +24,9 @@ type filesystem struct {
 	rows    *rows
 	decoder decoder
 	pace    pacer
+	rate    float64 // rows per second of all subtasks; 0: as fast as possible
+	total   int64   // bytes to read, of all subtasks
+	own     int64   // and of this one
 	now     func() time.Time
 	rejects exec.Rejecter // nil: a record at fault fails the job
 	bad     int           // records rejected by this call of Next
@@ -48,7 +51,7 @@ func newFilesystem(spec *plan.SourceSpec, roots []string) (*filesystem, error) {
 	o := options{table: spec.Table.Name, values: spec.Table.Options}
 	s := &filesystem{
 		table: spec.Table.Name, roots: roots, path: o.text("path", ""), format: spec.Table.Format,
-		now: time.Now, splitSize: splitSize, reader: reader{block: blockSize},
+		now: time.Now, splitSize: splitSize, reader: reader{block: blockSize, quotes: spec.Table.Format == "csv"},
 	}
 	text := o.csv()
 	if o.err != nil {
@@ -79,14 +82,13 @@ func (s *filesystem) start(ctx context.Context, setup exec.Setup) error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("table %s: %w", s.table, err)
 	}
-	var total, own int64
+	s.rate = setup.Operator.Source.RowsPerSecond
 	for i := range all {
-		total += all[i].left()
+		s.total += all[i].left()
 	}
 	for i := range s.splits {
-		own += s.splits[i].left()
+		s.claim(s.splits[i].left())
 	}
-	s.pace = pacer{rate: setup.Operator.Source.RowsPerSecond * float64(own) / float64(max(total, 1))}
 	return nil
 }
 
@@ -108,7 +110,8 @@ func (s *filesystem) check() error {
 	return nil
 }
 
-// Next decodes one batch of the current split, or passes over one block of it.
+// Next decodes one batch of the current split, passes over one block of it, or looks through a
+// few of those in front of it.
 func (s *filesystem) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Time, error) {
 	for s.at < len(s.splits) && s.splits[s.at].Done {
 		s.at++
@@ -136,8 +139,8 @@ func (s *filesystem) Next(ctx context.Context) (*batch.Batch, exec.Poll, time.Ti
 // read goes on in a split until there is a batch, or a block has been used up.
 func (s *filesystem) read(ctx context.Context, sp *split) (*batch.Batch, error) {
 	r := &s.reader
-	if r.file == nil {
-		if err := s.enter(ctx, sp); err != nil {
+	if !r.entered {
+		if ready, err := s.approach(ctx, sp); err != nil || !ready || sp.Done {
 			return nil, s.located(sp, err)
 		}
 	}
@@ -149,10 +152,12 @@ func (s *filesystem) read(ctx context.Context, sp *split) (*batch.Batch, error) 
 			return nil, s.located(sp, err)
 		}
 	}
+	s.judge(sp)
 	began, err := s.decode(ctx, sp)
 	if err != nil {
 		return nil, s.located(sp, err)
 	}
+	s.judge(sp)
 	if began || s.bad > 0 || sp.Position > 0 { // not behind a mark or header only: no line feed need stand there
 		sp.Position = r.offset()
 	}
@@ -191,17 +196,46 @@ func (s *filesystem) decode(ctx context.Context, sp *split) (began bool, err err
 	return began, err
 }
 
-// enter opens a split's file and moves to its next record.
-func (s *filesystem) enter(ctx context.Context, sp *split) error {
+// approach opens a split's file and moves to its next record, step by step.
+func (s *filesystem) approach(ctx context.Context, sp *split) (ready bool, err error) {
+	if s.reader.file == nil {
+		if err := s.open(sp); err != nil {
+			return false, err
+		}
+	}
+	if ready, err := s.look(ctx, sp); err != nil || !ready {
+		return false, err
+	}
+	s.reader.entered = true
+	return true, s.enter(ctx, sp)
+}
+
+// open opens a split's file.
+func (s *filesystem) open(sp *split) error {
+	if s.at > 0 && s.splits[s.at-1].Path == sp.Path {
+		sp.Clean = max(sp.Clean, s.splits[s.at-1].Clean)
+	}
 	file, err := sp.open(s.roots)
 	if err != nil {
 		return err
 	}
 	r := &s.reader
-	r.file, r.size = file, sp.Size
+	r.file, r.size, r.entered, r.clean, r.found = file, sp.Size, false, sp.Clean, false
+	return nil
+}
+
+// enter moves to a split's next record.
+func (s *filesystem) enter(ctx context.Context, sp *split) error {
+	r := &s.reader
 	if sp.Position > 0 {
 		r.seek(sp.Position - 1)
-		return r.align(sp.End)
+		if err := r.align(sp.End); err != nil {
+			return err
+		}
+		if sp.Position == sp.Start && r.found && r.clean < r.offset() { // a quote in the record that reaches over the cut
+			return s.refuse(sp)
+		}
+		return nil
 	}
 	r.seek(0)
 	if err := r.fill(sp.End); err != nil {
@@ -252,7 +286,7 @@ func (s *filesystem) leave(sp *split) error {
 func (s *filesystem) closeFile() {
 	if s.reader.file != nil {
 		s.reader.file.Close()
-		s.reader.file = nil
+		s.reader.file, s.reader.entered = nil, false
 	}
 }
 
@@ -279,6 +313,8 @@ func (s *filesystem) Close() error {
 func (s *filesystem) located(sp *split, err error) error {
 	var row *exec.RowError
 	switch {
+	case err == nil:
+		return nil
 	case errors.As(err, &row):
 		return row
 	case errors.Is(err, errTooLong):

@@ -1,12 +1,9 @@
 package source
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -160,29 +157,3 @@ func (in input) unchanged(file *os.File) error {
 }
 
 func modified(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// hasQuote reports whether a file has a quote character anywhere: only then can a
-// line feed stand inside a CSV field.
-func (in input) hasQuote(ctx context.Context, roots []string) (bool, error) {
-	file, err := in.open(roots)
-	if err != nil {
-		return false, err
-	}
-	defer file.Close()
-	buf := make([]byte, 1<<20)
-	for {
-		n, err := file.Read(buf)
-		if bytes.IndexByte(buf[:n], '"') >= 0 {
-			return true, nil
-		}
-		if errors.Is(err, io.EOF) {
-			return false, nil
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return false, fmt.Errorf("read %s: %w", in.Path, err)
-		}
-	}
-}

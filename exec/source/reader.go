@@ -37,11 +37,18 @@ type reader struct {
 	n    int   // behind the last line feed
 	m    int   // behind the last byte read
 	end  bool  // buf[:m] reaches the end of the file
+
+	quotes  bool  // look for quotes
+	plain   bool  // there are none in buf[:m]
+	entered bool  // the window is in the split, no longer in front of it
+	clean   int64 // there are none in front of here in the file
+	found   bool  // and here stands one
 }
 
 // seek empties the window and puts it at offset.
 func (r *reader) seek(offset int64) {
 	r.base, r.p, r.n, r.m, r.end = offset, 0, 0, 0, false
+	r.plain = true
 	if r.buf == nil {
 		r.buf = make([]byte, r.block+1+pad)
 	}
@@ -60,6 +67,7 @@ func (r *reader) fill(until int64) error {
 		copy(r.buf, r.buf[r.p:r.m])
 		r.base += int64(r.p)
 		r.n, r.m, r.p = r.n-r.p, r.m-r.p, 0
+		r.plain = r.plain || bytes.IndexByte(r.buf[:r.m], '"') < 0
 	}
 	for {
 		room := len(r.buf) - pad - 1 - r.m
@@ -83,14 +91,26 @@ func (r *reader) load(until int64) (whole bool, err error) {
 	room := len(r.buf) - pad - 1 - r.m
 	at := r.base + int64(r.m)
 	want := min(int64(room), r.size-at, max(until-at, 0)+beyond)
-	got, err := r.file.ReadAt(r.buf[r.m:r.m+int(want)], at)
-	if int64(got) < want {
-		if err == nil || err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		return false, fmt.Errorf("read at byte %d: %w", at, err)
+	fresh := r.buf[r.m : r.m+int(want)]
+	if err := r.readAt(fresh, at); err != nil {
+		return false, err
 	}
-	return r.extend(got), nil
+	if r.quotes {
+		r.note(fresh, at)
+	}
+	return r.extend(len(fresh)), nil
+}
+
+// readAt reads all of b from an offset.
+func (r *reader) readAt(b []byte, at int64) error {
+	got, err := r.file.ReadAt(b, at)
+	if got == len(b) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("read at byte %d: %w", at, err)
 }
 
 // skipLine moves the window's front behind the next line feed, however far that is.

@@ -17,6 +17,11 @@ const splitSize = 32 << 20
 
 // A split is a stretch of a file that one subtask reads: the records that start in
 // [Start, End). Its JSON is the unit of the source's state.
+//
+// A line feed between quotes ends no CSV record. So a cut of a CSV file holds (is open) only
+// where no quote stands in front of the first record behind it. Whoever is to read behind a
+// cut looks first; a split whose End turns out not to hold goes on to the end of the file, and
+// those behind it are done. What is known does not depend on who looks, nor when.
 type split struct {
 	input
 	Start int64 `json:"start"`
@@ -25,6 +30,8 @@ type split struct {
 	// that reaches into the split from before it may still have to be passed over.
 	Position int64 `json:"position"`
 	Done     bool  `json:"done,omitempty"`
+	// Clean says how far from its start the file is known to be free of quotes.
+	Clean int64 `json:"clean,omitempty"`
 }
 
 // left returns how many bytes are still to be read.
@@ -35,25 +42,15 @@ func (s *split) left() int64 {
 	return max(s.End-s.Position, 0)
 }
 
-// splitsOf cuts files into splits of a size; whole says which files must not be cut.
-func splitsOf(files []input, size int64, whole func(input) (bool, error)) ([]split, error) {
+// splitsOf cuts files into splits of a size.
+func splitsOf(files []input, size int64) []split {
 	var splits []split
 	for _, in := range files {
-		step := size
-		if in.Size > size {
-			uncut, err := whole(in)
-			if err != nil {
-				return nil, err
-			}
-			if uncut {
-				step = in.Size
-			}
-		}
-		for start := int64(0); start == 0 || start < in.Size; start += step {
-			splits = append(splits, split{input: in, Start: start, End: min(start+step, in.Size), Position: start})
+		for start := int64(0); start == 0 || start < in.Size; start += size {
+			splits = append(splits, split{input: in, Start: start, End: min(start+size, in.Size), Position: start})
 		}
 	}
-	return splits, nil
+	return splits
 }
 
 // restoredSplits reads the state of all old subtasks back. Unfinished splits come
@@ -75,11 +72,16 @@ func restoredSplits(items []json.RawMessage) ([]split, error) {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Start, b.Start))
 	})
 	seen := make(map[string]input, len(splits))
+	clean := make(map[string]int64, len(splits))
 	for _, s := range splits {
 		if was, ok := seen[s.Path]; ok && was != s.input {
 			return nil, fmt.Errorf("%w: file %s changed while the job began to read it; start the job from nothing", weir.ErrInvalid, s.Path)
 		}
 		seen[s.Path] = s.input
+		clean[s.Path] = max(clean[s.Path], s.Clean)
+	}
+	for i := range splits {
+		splits[i].Clean = clean[splits[i].Path]
 	}
 	return splits, nil
 }
@@ -122,10 +124,5 @@ func (s *filesystem) allSplits(ctx context.Context, setup exec.Setup) ([]split, 
 	if err != nil {
 		return nil, err
 	}
-	return splitsOf(files, s.splitSize, func(in input) (bool, error) {
-		if s.format != "csv" {
-			return false, nil
-		}
-		return in.hasQuote(ctx, s.roots)
-	})
+	return splitsOf(files, s.splitSize), nil
 }

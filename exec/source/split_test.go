@@ -289,7 +289,7 @@ func TestFileChangesWhileRead(t *testing.T) {
 	table.Options = map[string]string{"path": dir}
 	spec := reading(table)
 	s := sized(t, spec, setupOf(spec, dir, 0, 1), 100, blockSize)
-	if err := s.enter(context.Background(), &s.splits[0]); err != nil {
+	if err := s.open(&s.splits[0]); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("1\n2\n3\n"), 0o600); err != nil {
