@@ -113,6 +113,18 @@ bench-channels: build ## channels, exchange, latency, recovery and slow sinks, a
 bench-state: build ## state: cuts, deltas, uploads, memory, spilling, about an hour (bench/NOTES.md)
 	$(GO) run ./bench state -weir bin/weir
 
+COUNT ?= 6
+BENCH ?= .
+
+.PHONY: bench-stages
+bench-stages: ## nanoseconds per row of each stage, a quarter of a minute (bench/NOTES.md)
+	@tools/bench-compare.sh '' 1 '$(BENCH)'
+
+.PHONY: bench-compare
+bench-compare: ## the stages at a commit beside the working tree: make bench-compare BASE=main [COUNT=6] [BENCH=REGEXP]
+	@test -n "$(BASE)" || { echo "usage: make bench-compare BASE=COMMIT [COUNT=6] [BENCH=REGEXP]"; exit 2; }
+	@tools/bench-compare.sh "$(BASE)" "$(COUNT)" '$(BENCH)'
+
 .PHONY: accept
 accept: build ## the real rows: make accept DATA=PATH of user_behavior.csv
 	@test -n "$(DATA)" || { echo "usage: make accept DATA=PATH"; exit 2; }

@@ -1,0 +1,243 @@
+package stage
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/exec"
+	"weir/exec/batch"
+	"weir/exec/sink"
+	"weir/planner/plan"
+)
+
+// passes is how many batches most stages take at a time.
+const passes = 64
+
+// processing gives so many batches at a time to an operator, whose own time alone counts. check compares the sum
+// of what put says of each batch with that of what got says of each that comes out.
+func processing(s *site, o exec.Operator, batches int, next feed, put, got func(b *batch.Batch) uint64) *body {
+	e := &end{}
+	var look func(b *batch.Batch)
+	once := func() (spent time.Duration) {
+		for range batches {
+			b := next()
+			if look != nil {
+				look(b)
+			}
+			began := time.Now()
+			s.must(o.Process(b, e))
+			spent += time.Since(began)
+		}
+		return spent
+	}
+	return &body{rows: batches * batch.Target, once: once, check: func() {
+		var sum, ins uint64
+		look = func(b *batch.Batch) { n := put(b); sum, ins = sum+n, ins|n }
+		e.see = func(b *batch.Batch) { sum -= got(b) }
+		once()
+		s.must(o.End(e))
+		if look, e.see = nil, nil; sum != 0 || ins == 0 {
+			s.Error("what came out is not the answer")
+		}
+	}}
+}
+
+// filters keep some of the rows.
+func filters() (all []stage) {
+	for _, f := range []struct {
+		name, where string
+		keeps       func(b *batch.Batch, r int) bool // b: the columns that the query reads
+	}{
+		{"number less", "category_id < 5000", func(b *batch.Batch, r int) bool { return b.Columns[0].Ints[r] < 5000 }},
+		{"text in", "behavior IN ('buy', 'cart')", func(b *batch.Batch, r int) bool {
+			return slices.Contains([]string{"buy", "cart"}, string(b.Columns[0].Str(r)))
+		}},
+		{"text like", "behavior LIKE '%a%'", func(b *batch.Batch, r int) bool { return bytes.Contains(b.Columns[0].Str(r), []byte("a")) }},
+		{"and", "category_id < 5000 AND behavior = 'pv'", func(b *batch.Batch, r int) bool {
+			return b.Columns[0].Ints[r] < 5000 && string(b.Columns[1].Str(r)) == "pv"
+		}},
+	} {
+		read := "category_id"
+		if !strings.Contains(f.where, read) {
+			read = "behavior"
+		}
+		all = append(all, stage{f.name, func(s *site) *body {
+			p := s.operator(s.plan("json", "SELECT "+read+" FROM rows WHERE "+f.where), plan.Filter)
+			columns := upTo(len(p.input()))
+			put := func(b *batch.Batch) (sum uint64) {
+				for r, h := range hashed(b, columns) {
+					if f.keeps(b, r) {
+						sum += h
+					}
+				}
+				return sum
+			}
+			return processing(s, p.open(s), passes, inTurn(s.rows(), p.reads(s)), put, func(b *batch.Batch) uint64 { return digest(b, columns) })
+		}})
+	}
+	return all
+}
+
+// projects compute columns.
+func projects() []stage {
+	return []stage{{"arithmetic", func(s *site) *body {
+		p := s.operator(s.plan("json", "SELECT user_id + 1 AS a, ts * 2 - user_id AS b FROM rows"), plan.Project)
+		put := func(b *batch.Batch) (sum uint64) {
+			for r := range b.Len {
+				u, t := b.Columns[0].Ints[r], b.Columns[1].Ints[r]
+				sum += uint64(u+1)<<20 + uint64(t*2-u)
+			}
+			return sum
+		}
+		got := func(b *batch.Batch) (sum uint64) {
+			for r := range b.Len {
+				sum += uint64(b.Columns[0].Ints[r])<<20 + uint64(b.Columns[1].Ints[r])
+			}
+			return sum
+		}
+		return processing(s, p.open(s), passes, inTurn(s.rows(), p.reads(s)), put, got)
+	}}}
+}
+
+// grouping is a query that counts by columns.
+func grouping(columns string) string {
+	return "SELECT " + columns + ", COUNT(*) AS n FROM rows GROUP BY " + columns
+}
+
+// probes group rows in the local aggregate's own table, or pass them through.
+func probes() (all []stage) {
+	for _, g := range []struct {
+		name, by string
+		keys     int // drawn out of so many; 0: the file's rows
+	}{
+		{"4 texts", "behavior", 0},
+		{"10k numbers", "category_id", 0},
+		{"1M numbers passing", "user_id", users},
+		{"number and text passing", "user_id, behavior", 0},
+	} {
+		all = append(all, stage{g.name, func(s *site) *body {
+			p := s.operator(s.plan("json", grouping(g.by)), plan.LocalAggregate)
+			next := inTurn(s.rows(), p.reads(s))
+			if g.keys > 0 {
+				next = keyed(g.keys, 0, 1)
+			}
+			put := func(b *batch.Batch) uint64 { return digest(b, upTo(len(p.input()))) }
+			return processing(s, p.open(s), len(s.rows()), next, put, counted)
+		}})
+	}
+	return all
+}
+
+// merges take partial counts into the keyed state and put out what changed.
+func merges() (all []stage) {
+	for _, g := range []struct {
+		name, by string
+		keys     int // drawn out of so many; 0: the file's rows
+	}{
+		{"4 texts", "behavior", 0},
+		{"10k numbers", "category_id", 0},
+		{"1M numbers", "user_id", users},
+		{"5M numbers", "user_id", 5 * users},
+	} {
+		all = append(all, stage{g.name, func(s *site) *body {
+			p := s.operator(s.plan("json", grouping(g.by)), plan.GlobalAggregate)
+			o, keys := p.open(s), s.keys(g.keys)
+			next := inTurn(s.rows(), p.reads(s))
+			if g.keys > 0 {
+				next = keyed(keys, keys, 2)
+			}
+			fill(s, o, next, max(keys, len(s.rows())*batch.Target))
+			return processing(s, o, passes, next, counted, counted)
+		}})
+	}
+	return all
+}
+
+// fill gives rows to an operator, so that their keys are there.
+func fill(s *site, o exec.Operator, next feed, rows int) {
+	for range rows/batch.Target + 1 {
+		s.must(o.Process(next(), &end{}))
+	}
+}
+
+// keeps take the changes of a million counts into the result.
+func keeps() []stage {
+	return []stage{{"1M counts", func(s *site) *body {
+		p := s.operator(s.plan("json", grouping("user_id")), plan.Result)
+		o, keys := p.open(s), s.keys(users)
+		next := keyed(keys, keys, 2)
+		fill(s, o, next, keys)
+		changes := func() *batch.Batch { // of 1 to 1: what is taken back is there
+			b := next()
+			for r := range b.Len {
+				b.Columns[0].Ints[r] = b.Columns[0].Ints[r&^1]
+				b.Kinds = append(b.Kinds, []batch.RowKind{batch.UpdateBefore, batch.UpdateAfter}[r&1])
+			}
+			return b
+		}
+		b := processing(s, o, passes, changes, counted, counted)
+		b.check = func() {
+			b.once()
+			page, err := o.(exec.Reader).Read(exec.Query{Limit: 1})
+			if s.must(err); page.Total < int64(keys) {
+				s.Errorf("the result has %d rows of %d", page.Total, keys)
+			}
+		}
+		return b
+	}}}
+}
+
+// sinks write rows to a file.
+func sinks() (all []stage) {
+	for _, format := range []string{"json", "csv"} {
+		all = append(all, stage{format, func(s *site) *body {
+			p := s.operator(s.plan(format, "INSERT INTO written SELECT * FROM rows"), plan.Sink)
+			rows := s.rows()[:min(passes, len(s.rows()))]
+			want := text("rows."+format, rows)
+			next := inTurn(rows, []int{user, item, category, behavior, ts})
+			write := func(end func(o exec.Operator)) (spent time.Duration) {
+				o, err := sink.Open(context.Background(), p.setup(s))
+				s.must(err)
+				for range rows {
+					b := next()
+					began := time.Now()
+					s.must(o.Process(b, nil))
+					spent += time.Since(began)
+				}
+				end(o)
+				s.must(o.Close()) // what is not sealed goes
+				return spent
+			}
+			once := func() time.Duration { return write(func(exec.Operator) {}) }
+			check := func() {
+				write(func(o exec.Operator) {
+					_, err := o.(exec.Committer).Snapshot(1)
+					s.must(err)
+					s.must(o.(exec.Committer).Commit(context.Background(), 1))
+				})
+				if !bytes.Equal(published(s, "written"), want) {
+					s.Error("the file does not hold the rows")
+				}
+			}
+			return &body{rows: len(rows) * batch.Target, bytes: len(want), once: once, check: check}
+		}})
+	}
+	return all
+}
+
+// published is the text of all files of a folder that are to be seen.
+func published(s *site, folder string) (all []byte) {
+	files, err := filepath.Glob(filepath.Join(s.dir, folder, "[^.]*"))
+	s.must(err)
+	for _, f := range files {
+		body, err := os.ReadFile(f)
+		s.must(err)
+		all = append(all, body...)
+	}
+	return all
+}
