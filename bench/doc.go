@@ -19,6 +19,7 @@
 //	bench spill       more keys than fit into memory
 //	bench restore     from objects to the state of tasks
 //	bench state       the last nine, one after the other
+//	bench flink       one query on Flink by itself, where Java and Maven are
 //
 // Each takes -json FILE, and -help says what else. NOTES.md says what the figures mean.
 //

@@ -69,6 +69,7 @@ func benches() map[string]bench {
 		"recovery": &recoveryBench{}, "trickle": &trickleBench{},
 		"cut": &cutBench{}, "throughput": &throughputBench{}, "upload": &uploadBench{}, "memory": &memoryBench{},
 		"spill": &spillBench{}, "growth": &growthBench{}, "idle": &idleBench{}, "delta": &deltaBench{}, "restore": &restoreBench{},
+		"flink": &flinkBench{},
 	}
 }
 
