@@ -102,7 +102,15 @@ verify: web/node_modules/.installed ## generated files and goldens are current
 	$(GO) mod tidy -diff
 
 .PHONY: bench
-bench: build ## rows per second beside a hand-written loop, in one run
+bench: build ## speed beside loops written by hand, half an hour: bin/bench.md, bin/bench.json (bench/NOTES.md)
+	$(GO) run ./bench speed -weir bin/weir -markdown bin/bench.md -json bin/bench.json
+
+.PHONY: bench-flink
+bench-flink: build ## the same and Flink in one run, an hour, where Java 17 and Maven are: bin/bench-flink.md, .json
+	$(GO) run ./bench speed -flink -weir bin/weir -markdown bin/bench-flink.md -json bin/bench-flink.json
+
+.PHONY: bench-queries
+bench-queries: build ## every kind of query: rows per second, allocations per row
 	$(GO) run ./bench queries -weir bin/weir
 
 .PHONY: bench-channels

@@ -75,6 +75,7 @@ type jobView struct {
 	Attempt int64           `json:"attempt"`
 	Failure json.RawMessage `json:"failure"`
 	RowsIn  int64           `json:"rows_in"`
+	RowsOut int64           `json:"rows_out"`
 }
 
 func (a *api) job(ctx context.Context, name string) (jobView, error) {

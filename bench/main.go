@@ -22,9 +22,9 @@ func main() {
 	}
 }
 
-// run runs the sub-command that args begin with; queries without one.
+// run runs the sub-command that args begin with; speed without one.
 func run(ctx context.Context, args []string) error {
-	name := "queries"
+	name := "speed"
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		name, args = args[0], args[1:]
 	}
@@ -65,7 +65,7 @@ type common struct {
 
 func benches() map[string]bench {
 	return map[string]bench{
-		"channel": &channelBench{}, "exchange": &exchangeBench{}, "latency": &latencyBench{},
+		"speed": &speedBench{}, "channel": &channelBench{}, "exchange": &exchangeBench{}, "latency": &latencyBench{},
 		"recovery": &recoveryBench{}, "trickle": &trickleBench{},
 		"cut": &cutBench{}, "throughput": &throughputBench{}, "upload": &uploadBench{}, "memory": &memoryBench{},
 		"spill": &spillBench{}, "growth": &growthBench{}, "idle": &idleBench{}, "delta": &deltaBench{}, "restore": &restoreBench{},

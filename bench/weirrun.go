@@ -1,20 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"iter"
-	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -43,9 +36,6 @@ func (o *options) flags(f *flag.FlagSet) {
 	f.StringVar(&o.only, "only", "", "measure the query of this name alone")
 }
 
-// keptFiles is where generated files stay for the next run.
-func keptFiles() string { return filepath.Join(os.TempDir(), "weir-bench") }
-
 // figures are one run's result.
 type figures struct {
 	Rows        int       `json:"rows"`
@@ -63,7 +53,7 @@ type figures struct {
 }
 
 func (o options) run(ctx context.Context) error {
-	file, want, err := o.generate()
+	file, err := generate(o.dir, "json", o.rows)
 	if err != nil {
 		return err
 	}
@@ -72,11 +62,11 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	f := figures{Rows: o.rows, Bytes: info.Size(), CPUs: runtime.NumCPU(), Go: runtime.Version(), Parallelism: o.parallelism}
-	if _, err := countByHand(file); err != nil { // once, so that the page cache has it
+	if err := cache(file); err != nil {
 		return err
 	}
 	if o.only == "" {
-		if err := o.compare(ctx, file, want, &f); err != nil {
+		if err := o.compare(ctx, file, &f); err != nil {
 			return err
 		}
 	}
@@ -97,27 +87,27 @@ func (o options) run(ctx context.Context) error {
 }
 
 // compare runs the loop and weir run alternately.
-func (o options) compare(ctx context.Context, file string, want map[string]int, f *figures) error {
+func (o options) compare(ctx context.Context, file string, f *figures) error {
+	want := answersOf(o.rows)
+	loop := limit{query: "behavior", format: "json", kind: "validate", goroutines: 1}
 	for range o.runs {
-		began := time.Now()
-		got, err := countByHand(file)
-		took := time.Since(began)
+		tally, took, err := loop.count([]string{file})
 		if err == nil {
-			err = sameCounts("the loop", got, want)
+			err = tally.check(loop.query, want, 1)
 		}
 		if err != nil {
 			return err
 		}
 		f.Loop = append(f.Loop, float64(o.rows)/took.Seconds())
 
-		began = time.Now()
+		began := time.Now()
 		got, job, err := o.countByWeir(ctx, file)
 		took = time.Since(began)
 		if err == nil {
-			err = sameCounts("weir", got, want)
+			err = sameCounts(got, want.behaviors, 1)
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("weir: %w", err)
 		}
 		f.Process = append(f.Process, float64(o.rows)/took.Seconds())
 		f.Job = append(f.Job, float64(o.rows)/job.Seconds())
@@ -146,7 +136,7 @@ func (f figures) comparison(w *strings.Builder) {
 	for _, line := range []struct {
 		name  string
 		rates []float64
-	}{{"loop, one goroutine", f.Loop}, {"weir, first row to last", f.Job}, {"weir run, the whole process", f.Process}} {
+	}{{"loop that validates, one goroutine", f.Loop}, {"weir, first row to last", f.Job}, {"weir run, the whole process", f.Process}} {
 		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.2f |\n", line.name, median(line.rates)/1e6, slices.Min(line.rates)/1e6, slices.Max(line.rates)/1e6)
 	}
 	fmt.Fprintf(w, "\nweir is at %.2f of the loop.\n", f.Ratio)
@@ -157,144 +147,18 @@ func median(v []float64) float64 {
 	return s[len(s)/2]
 }
 
-// generate writes the file, unless it is there, and returns the exact counts.
-func (o options) generate() (file string, want map[string]int, err error) {
-	if err := os.MkdirAll(o.dir, 0o755); err != nil {
-		return "", nil, err
-	}
-	file = filepath.Join(o.dir, fmt.Sprintf("behavior-%d.json", o.rows))
-	if b, err := os.ReadFile(file + ".counts"); err == nil {
-		return file, want, json.Unmarshal(b, &want)
-	}
-	out, err := os.Create(file)
-	if err != nil {
-		return "", nil, err
-	}
-	defer out.Close()
-	w := bufio.NewWriterSize(out, 1<<20)
-	want = map[string]int{}
-	line := make([]byte, 0, 160)
-	for r := range generated(o.rows) {
-		want[r.behavior]++
-		line = r.append(line[:0])
-		w.Write(line) //nolint:errcheck // Flush returns it
-	}
-	if err := errors.Join(w.Flush(), out.Close()); err != nil {
-		return "", nil, err
-	}
-	b, err := json.Marshal(want)
-	if err != nil {
-		return "", nil, err
-	}
-	return file, want, os.WriteFile(file+".counts", b, 0o644)
-}
-
-// A row is one line of the file.
-type row struct {
-	user, item, category, ts int64
-	behavior                 string
-}
-
-// generated gives the rows of the file, a pure function of their number.
-func generated(rows int) iter.Seq[row] {
-	return func(yield func(row) bool) {
-		random := rand.New(rand.NewPCG(20171125, 3))
-		ts := int64(1_511_658_000_000)
-		for range rows {
-			r := row{behavior: "pv"}
-			switch d := random.IntN(1000); {
-			case d < 20:
-				r.behavior = "buy"
-			case d < 42:
-				r.behavior = "fav"
-			case d < 96:
-				r.behavior = "cart"
-			}
-			ts += random.Int64N(4)
-			r.user, r.item, r.category, r.ts = random.Int64N(1_000_000), random.Int64N(4_000_000), random.Int64N(10_000), ts
-			if !yield(r) {
-				return
-			}
-		}
-	}
-}
-
-// append appends the row as a line of JSON.
-func (r row) append(line []byte) []byte {
-	line = append(line, `{"user_id":`...)
-	line = strconv.AppendInt(line, r.user, 10)
-	line = append(line, `,"item_id":`...)
-	line = strconv.AppendInt(line, r.item, 10)
-	line = append(line, `,"category_id":`...)
-	line = strconv.AppendInt(line, r.category, 10)
-	line = append(line, `,"behavior":"`...)
-	line = append(line, r.behavior...)
-	line = append(line, `","ts":`...)
-	line = strconv.AppendInt(line, r.ts, 10)
-	return append(line, "}\n"...)
-}
-
-var behaviorField = []byte(`"behavior":"`)
-
-// countByHand is what a program written for this question alone does: one goroutine,
-// large reads, a search for the field in each line, no validation.
-func countByHand(file string) (map[string]int, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	counts := map[string]*int{}
-	buf := make([]byte, 1<<20)
-	kept := 0
-	for {
-		n, err := f.Read(buf[kept:])
-		block := buf[:kept+n]
-		end := bytes.LastIndexByte(block, '\n') + 1
-		for rest := block[:end]; len(rest) > 0; {
-			eol := bytes.IndexByte(rest, '\n')
-			line := rest[:eol]
-			rest = rest[eol+1:]
-			at := bytes.Index(line, behaviorField)
-			if at < 0 {
-				return nil, fmt.Errorf("no behavior in %q", line)
-			}
-			value := line[at+len(behaviorField):]
-			value = value[:bytes.IndexByte(value, '"')]
-			c := counts[string(value)]
-			if c == nil {
-				c = new(int)
-				counts[string(value)] = c
-			}
-			*c++
-		}
-		kept = copy(buf, block[end:])
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	out := map[string]int{}
-	for k, c := range counts {
-		out[k] = *c
-	}
-	return out, nil
-}
-
 // countByWeir has weir run answer; job is the time from the attempt's start to its end
 // as weir run itself says it.
-func (o options) countByWeir(ctx context.Context, file string) (counts map[string]int, job time.Duration, err error) {
+func (o options) countByWeir(ctx context.Context, file string) (counts map[string]int64, job time.Duration, err error) {
 	out, job, err := o.weirRun(ctx, script(file, "SELECT behavior, COUNT(*) AS n FROM b GROUP BY behavior"), o.parallelism)
 	if err != nil {
 		return nil, 0, err
 	}
-	counts = map[string]int{}
+	counts = map[string]int64{}
 	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var row struct {
 			Behavior string `json:"behavior"`
-			N        int    `json:"n"`
+			N        int64  `json:"n"`
 		}
 		if err := dec.Decode(&row); err != nil {
 			return nil, 0, err
@@ -334,11 +198,4 @@ func (o options) weirRun(ctx context.Context, sql string, parallelism int) (rows
 		return nil, 0, fmt.Errorf("weir run did not say how long the job took:\n%s", stderr.String())
 	}
 	return stdout.Bytes(), job, nil
-}
-
-func sameCounts(who string, got, want map[string]int) error {
-	if !maps.Equal(got, want) {
-		return fmt.Errorf("%s counted %v, the generator wrote %v", who, got, want)
-	}
-	return nil
 }
