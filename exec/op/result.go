@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 
 	"weir/exec"
 	"weir/exec/batch"
@@ -21,7 +22,12 @@ type result struct {
 	log   changeLog
 	view  view
 
-	hashes []uint64 // scratch
+	hashes []uint64 // scratch: per row of a batch
+	puts   []int32  // of the rows that are put in, which of the selected they are
+	sel    []int32
+	found  []uint64 // their hashes
+	slots  []int
+	fresh  []bool
 	key    []byte
 	row    []byte
 }
@@ -69,33 +75,40 @@ func totalRows(t *state.Table, spec *plan.ResultSpec) int64 {
 	return n
 }
 
-// Process applies the batch's changes in their order.
+// Process applies the batch's changes in their order: those that put a row in are gathered,
+// and looked up together, up to one that takes a row away.
 func (r *result) Process(b *batch.Batch, _ exec.Collector) error {
 	defer b.Release()
 	n := b.Rows()
-	if cap(r.hashes) < n {
-		r.hashes = make([]uint64, n)
-	}
-	r.hashes = r.hashes[:n]
+	r.hashes = slices.Grow(r.hashes[:0], n)[:n]
 	batch.HashRows(b, r.keys, r.hashes)
+	logs := r.log.wanted()
+	if !logs {
+		r.log.skip(n)
+	}
+	r.puts = r.puts[:0]
 	for i := range n {
 		row := b.Row(i)
 		kind := b.Kind(row)
-		r.row = batch.EncodeKey(r.row[:0], b, r.all, row)
-		r.log.append(kind, r.row)
-		if kind == batch.UpdateBefore && i+1 < n && r.replaces(b, i) {
+		if logs {
+			r.row = batch.EncodeKey(r.row[:0], b, r.all, row)
+			r.log.append(kind, r.row)
+		}
+		switch {
+		case added(kind):
+			r.puts = append(r.puts, int32(i))
+			continue
+		case kind == batch.UpdateBefore && i+1 < n && r.replaces(b, i):
 			continue // the next row overwrites this one
 		}
-		key := r.row
-		if !r.spec.Multiset {
-			r.key = batch.EncodeKey(r.key[:0], b, r.keys, row)
-			key = r.key
+		if err := r.put(b); err != nil {
+			return err
 		}
-		if err := r.apply(kind, r.hashes[i], key); err != nil {
+		if err := r.take(kind, b, i); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.put(b)
 }
 
 // replaces reports whether the row after the i-th, a -U, is the +U of the same key.
@@ -112,23 +125,45 @@ func (r *result) replaces(b *batch.Batch, i int) bool {
 	return true
 }
 
-// apply changes the table by one row, r.row, and its key.
-func (r *result) apply(kind batch.RowKind, hash uint64, key []byte) error {
-	if kind == batch.Insert || kind == batch.UpdateAfter {
-		slot, fresh := r.table.Upsert(hash, key)
-		if fresh || r.spec.Multiset {
-			r.rows++
-		}
-		w := r.table.Words(slot)
-		if r.spec.Multiset {
-			w[0]++
-		} else {
-			w[0] = 1
-		}
-		r.table.SetBlob(slot, r.row)
+// put puts the rows in that were gathered.
+func (r *result) put(b *batch.Batch) error {
+	n := len(r.puts)
+	if n == 0 {
 		return nil
 	}
-	slot, ok := r.table.Find(hash, key)
+	all := b.Sel
+	r.sel, r.found = r.sel[:0], r.found[:0]
+	for _, i := range r.puts {
+		r.sel, r.found = append(r.sel, int32(b.Row(int(i)))), append(r.found, r.hashes[i])
+	}
+	r.slots = slices.Grow(r.slots[:0], n)[:n]
+	r.fresh = slices.Grow(r.fresh[:0], n)[:n]
+	b.Sel = r.sel
+	r.table.UpsertRows(b, r.keys, r.found, r.slots, r.fresh)
+	b.Sel = all
+	for i, slot := range r.slots {
+		w := r.table.Words(slot)
+		switch {
+		case r.spec.Multiset:
+			r.rows++
+			if w[0]++; w[0] > 1 {
+				continue // it is the row that is there
+			}
+		case r.fresh[i]:
+			r.rows++
+			w[0] = 1
+		}
+		r.row = batch.EncodeKey(r.row[:0], b, r.all, int(r.sel[i]))
+		r.table.SetBlob(slot, r.row)
+	}
+	r.puts = r.puts[:0]
+	return nil
+}
+
+// take takes a row away.
+func (r *result) take(kind batch.RowKind, b *batch.Batch, i int) error {
+	r.key = batch.EncodeKey(r.key[:0], b, r.keys, b.Row(i))
+	slot, ok := r.table.Find(r.hashes[i], r.key)
 	if !ok {
 		return fmt.Errorf("a %v of a row that the result does not hold", kind)
 	}
