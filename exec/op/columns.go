@@ -2,6 +2,7 @@ package op
 
 import (
 	"math/bits"
+	"slices"
 
 	"weir/exec/batch"
 )
@@ -79,5 +80,53 @@ func (a *accumulator) sumInts(word []uint64, stride int, groups []uint32, values
 		lo, carry := bits.Add64(word[at], uint64(x), 0)
 		hi, _ := bits.Add64(word[at+1], uint64(x>>63), carry)
 		word[at], word[at+1], word[at+2] = lo, hi, 1
+	}
+}
+
+// appendRows appends rows of plain input, each as a group of its own, to the partial columns
+// of the accumulator, and returns the rest of them. scratch has room for its words. Kinds
+// with parts are not its business.
+func (a *accumulator) appendRows(cols []batch.Vector, b *batch.Batch, rows []int32, scratch []uint64) ([]batch.Vector, error) {
+	if a.kind == countRows {
+		appendOnes(&cols[0], len(rows))
+		return cols[1:], nil
+	}
+	v := &b.Columns[a.arg]
+	switch {
+	case v.Valid != nil:
+	case a.kind == countValues:
+		appendOnes(&cols[0], len(rows))
+		return cols[1:], nil
+	case a.kind == sumInts:
+		sums := slices.Grow(cols[0].Decimals, len(rows))
+		for _, row := range rows {
+			sums = append(sums, batch.Int128Of(v.Ints[row]))
+		}
+		cols[0].Decimals = sums
+		if a.average {
+			appendOnes(&cols[1], len(rows))
+			return cols[2:], nil
+		}
+		return cols[1:], nil
+	case a.kind == leastInts || a.kind == leastBools || a.kind == leastDecimal:
+		batch.Gather(&cols[0], v, rows)
+		return cols[1:], nil
+	}
+	w, rest := scratch[:a.words()], cols
+	for _, row := range rows {
+		clear(w)
+		if err := a.add(w, b, int(row)); err != nil {
+			return nil, err
+		}
+		rest = a.appendPartial(cols, w)
+	}
+	return rest, nil
+}
+
+// appendOnes appends n ones to a column without NULLs.
+func appendOnes(v *batch.Vector, n int) {
+	v.Ints = slices.Grow(v.Ints, n)
+	for range n {
+		v.Ints = append(v.Ints, 1)
 	}
 }

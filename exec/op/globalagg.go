@@ -185,6 +185,9 @@ func (a *globalAgg) addRows(b *batch.Batch) error {
 	if a.spec.Changing {
 		return a.changeRows(b)
 	}
+	if len(a.rows) == 1 && a.rows[0].kind <= countValues && !a.spec.Raw {
+		return a.addCounts(&a.rows[0], b)
+	}
 	for i, slot := range a.slots {
 		w, row := a.table.Words(slot), b.Row(i)
 		for j := range a.rows {
@@ -198,6 +201,17 @@ func (a *globalAgg) addRows(b *batch.Batch) error {
 			if err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// addCounts does it where a count is all there is to feed.
+func (a *globalAgg) addCounts(acc *accumulator, b *batch.Batch) error {
+	n, word := b.Columns[acc.arg].Ints, acc.word
+	for i, slot := range a.slots {
+		if err := acc.addCount(a.table.Words(slot)[word:], n[b.Row(i)]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -116,18 +116,32 @@ func (a *globalAgg) fill(to, b *batch.Batch) error {
 	return nil
 }
 
+// fillCounts does fillValues for a count, into a column without NULLs.
+func (a *globalAgg) fillCounts(acc *accumulator, v *batch.Vector) {
+	stride, word := a.layout.words, acc.word
+	counts := slices.Grow(v.Ints, len(a.emit))
+	for _, e := range a.emit {
+		words := a.old
+		if e.now {
+			words = a.now
+		}
+		counts = append(counts, int64(words[int(e.touch)*stride+word]))
+	}
+	v.Ints = counts
+}
+
 // fillValues appends an aggregate's values to its column.
 func (a *globalAgg) fillValues(acc *accumulator, v *batch.Vector) error {
+	if acc.kind <= countValues {
+		a.fillCounts(acc, v)
+		return nil
+	}
 	for _, e := range a.emit {
 		words := a.old
 		if e.now {
 			words = a.now
 		}
 		w := words[int(e.touch)*a.layout.words+acc.word:]
-		if acc.kind <= countValues {
-			v.AppendInt(int64(w[0]))
-			continue
-		}
 		var part []byte
 		if acc.kind == leastStrings {
 			blob := a.oldTexts(int(e.touch))

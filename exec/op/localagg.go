@@ -155,6 +155,9 @@ func (a *localAgg) passThrough(b *batch.Batch, out exec.Collector) error {
 	for c, k := range a.keys {
 		batch.Gather(&p.Columns[c], &b.Columns[k], a.rows)
 	}
+	if len(a.bytes.accs) == 0 {
+		return a.passColumns(b, p, out)
+	}
 	for i, row := range a.rows {
 		clear(a.one)
 		for j := range a.plain {
@@ -165,6 +168,18 @@ func (a *localAgg) passThrough(b *batch.Batch, out exec.Collector) error {
 		a.bytes.addRow(a.one, b, int(row), i)
 		a.appendPartials(p, a.one)
 		a.bytes.reset()
+	}
+	p.Len = len(a.rows)
+	return out.Emit(p)
+}
+
+// passColumns emits the partial columns of a.rows as groups of their own, behind their keys.
+func (a *localAgg) passColumns(b, p *batch.Batch, out exec.Collector) (err error) {
+	cols := p.Columns[len(a.keys):]
+	for i := range a.accs {
+		if cols, err = a.accs[i].appendRows(cols, b, a.rows, a.one); err != nil {
+			return err
+		}
 	}
 	p.Len = len(a.rows)
 	return out.Emit(p)

@@ -20,7 +20,7 @@ const (
 type localTable struct {
 	keys  []int          // key columns of the input
 	cols  []batch.Vector // of the groups
-	tags  []uint64       // per group: hash, or a short string's bytes
+	tags  []uint64       // per group: hash, or what a string has (tag)
 	n     int
 	index []uint32 // group+1; 0: free. Twice maxGroups long
 	null  uint32   // group+1 of NULL, where there is one key column
@@ -80,8 +80,13 @@ func slot(h uint64) int { return int(h * 0x9e3779b97f4a7c15 >> (64 - 15)) }
 
 const slotMask = 2*maxGroups - 1
 
+// slots is the index as an array, which needs no look at its bounds.
+func (t *localTable) slots() *[2 * maxGroups]uint32 {
+	return (*[2 * maxGroups]uint32)(t.index)
+}
+
 func (t *localTable) intGroups(b *batch.Batch, from int, into []uint32) []uint32 {
-	v, own := &b.Columns[t.keys[0]], &t.cols[0]
+	v, own, index := &b.Columns[t.keys[0]], &t.cols[0], t.slots()
 	for i := from; i < b.Rows(); i++ {
 		row := b.Row(i)
 		if v.Null(row) {
@@ -93,10 +98,10 @@ func (t *localTable) intGroups(b *batch.Batch, from int, into []uint32) []uint32
 		}
 		x := v.Ints[row]
 		at := slot(uint64(x))
-		g := t.index[at]
+		g := index[at]
 		for g != 0 && own.Ints[g-1] != x {
 			at = (at + 1) & slotMask
-			g = t.index[at]
+			g = index[at]
 		}
 		if g == 0 {
 			if t.full() {
@@ -111,7 +116,7 @@ func (t *localTable) intGroups(b *batch.Batch, from int, into []uint32) []uint32
 }
 
 func (t *localTable) stringGroups(b *batch.Batch, from int, into []uint32) []uint32 {
-	v, own := &b.Columns[t.keys[0]], &t.cols[0]
+	v, own, index := &b.Columns[t.keys[0]], &t.cols[0], t.slots()
 	for i := from; i < b.Rows(); i++ {
 		row := b.Row(i)
 		if v.Null(row) {
@@ -121,20 +126,24 @@ func (t *localTable) stringGroups(b *batch.Batch, from int, into []uint32) []uin
 			into = append(into, t.nullGroup())
 			continue
 		}
-		lo, hi := v.Offsets[row], v.Offsets[row+1]
-		s := v.Bytes[lo:hi]
-		tag := t.tag(s, v.Bytes[lo:])
-		at := slot(tag + uint64(len(s)))
-		g := t.index[at]
-		for g != 0 && !(t.tags[g-1] == tag && t.sameString(own, int(g-1), s)) {
+		lo, hi := int(v.Offsets[row]), int(v.Offsets[row+1])
+		var tag uint64
+		if n := hi - lo; n < wholeTag && lo+8 <= len(v.Bytes) {
+			tag = binary.LittleEndian.Uint64(v.Bytes[lo:lo+8])&(1<<(8*n)-1) | uint64(n)<<56
+		} else {
+			tag = t.tag(v.Bytes[lo:hi])
+		}
+		at := slot(tag)
+		g := index[at]
+		for g != 0 && (t.tags[g-1] != tag || tag >= hashedTag && !bytes.Equal(own.Str(int(g-1)), v.Bytes[lo:hi])) {
 			at = (at + 1) & slotMask
-			g = t.index[at]
+			g = index[at]
 		}
 		if g == 0 {
 			if t.full() {
 				return into
 			}
-			own.AppendBytes(s)
+			own.AppendBytes(v.Bytes[lo:hi])
 			g = t.put(at, tag)
 		}
 		into = append(into, g-1)
@@ -142,29 +151,23 @@ func (t *localTable) stringGroups(b *batch.Batch, from int, into []uint32) []uin
 	return into
 }
 
-// tag gives the bytes of a string of up to 8 as a number, and the hash of a longer
-// one. tail is s and what follows it in memory.
-func (t *localTable) tag(s, tail []byte) uint64 {
-	switch n := len(s); {
-	case n > 8:
-		return maphash.Bytes(t.seed, s)
-	case len(tail) >= 8:
-		if n == 0 {
-			return 0
-		}
-		return binary.LittleEndian.Uint64(tail) << (64 - 8*n) >> (64 - 8*n)
-	}
-	var word uint64
-	for i, c := range s {
-		word |= uint64(c) << (8 * i)
-	}
-	return word
-}
+// A string shorter than wholeTag is its tag: its bytes, and its length in the highest one,
+// where the tags of longer ones, from hashedTag on, have 0xff.
+const (
+	wholeTag  = 8
+	hashedTag = 0xff << 56
+)
 
-// sameString compares s, whose tag is that of group g, with its key.
-func (t *localTable) sameString(own *batch.Vector, g int, s []byte) bool {
-	lo, hi := own.Offsets[g], own.Offsets[g+1]
-	return int(hi-lo) == len(s) && (len(s) <= 8 || bytes.Equal(own.Bytes[lo:hi], s))
+// tag gives the tag of a string.
+func (t *localTable) tag(s []byte) uint64 {
+	if len(s) >= wholeTag {
+		return maphash.Bytes(t.seed, s) | hashedTag
+	}
+	tag := uint64(len(s)) << 56
+	for i, c := range s {
+		tag |= uint64(c) << (8 * i)
+	}
+	return tag
 }
 
 func (t *localTable) anyGroups(b *batch.Batch, from int, into []uint32) []uint32 {
