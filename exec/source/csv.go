@@ -19,6 +19,8 @@ type csvDecoder struct {
 	null      []byte // the unquoted text that is NULL
 	names     []string
 	fields    []csvField // one per column of the table
+	noQuotes  bool       // the data to decode has no quotes
+	plain     plain      // reads it then
 	scratch   []byte     // a field without its doubled quotes
 }
 
@@ -45,7 +47,8 @@ func newCSVDecoder(spec *plan.SourceSpec, o csvOptions) *csvDecoder {
 		f := csvField{what: readOther, column: i}
 		switch spec.Table.Columns[index].Type.Kind {
 		case expr.Int, expr.BigInt:
-			if o.delimiter != '-' && o.delimiter-'0' >= 10 { // the fast path would take those for a part of the number
+			// The fast path would take such a delimiter for a part of the number, and such a NULL for one.
+			if !numeric(o.delimiter) && (o.null == "" || !numeric(o.null[0])) {
 				f.what = readInt
 			}
 		case expr.String:
@@ -58,11 +61,24 @@ func newCSVDecoder(spec *plan.SourceSpec, o csvOptions) *csvDecoder {
 			d.fields[i].run = d.fields[i+1].run + 1
 		}
 	}
+	d.want()
 	return d
 }
 
+// numeric reports whether a whole number can begin with c.
+func numeric(c byte) bool { return c == '-' || c-'0' < 10 }
+
 func (d *csvDecoder) decode(r *rows, data []byte, p, end int, base int64) (int, bool, *fault) {
-	for p < end && !r.full() {
+	for misses := 0; p < end && !r.full(); {
+		if d.noQuotes && misses < maxMisses {
+			before := r.n
+			if p = d.plainRows(r, data, p, end, base); p >= end || r.full() {
+				break
+			}
+			if r.n-before < 2 {
+				misses++
+			}
+		}
 		if len(d.fields) > 1 && (data[p] == '\n' || data[p] == '\r' && data[p+1] == '\n') { // an empty line
 			p += 1 + int(data[p]&1) // a carriage return is odd
 			continue

@@ -23,6 +23,7 @@ type filesystem struct {
 
 	rows    *rows
 	decoder decoder
+	csv     *csvDecoder // the same, or nil
 	pace    pacer
 	rate    float64 // rows per second of all subtasks; 0: as fast as possible
 	total   int64   // bytes to read, of all subtasks
@@ -65,7 +66,8 @@ func newFilesystem(spec *plan.SourceSpec, roots []string) (*filesystem, error) {
 	case "json":
 		s.decoder = newJSONDecoder(s.rows)
 	case "csv":
-		s.decoder, s.header = newCSVDecoder(spec, text), text.header
+		s.csv, s.header = newCSVDecoder(spec, text), text.header
+		s.decoder = s.csv
 	default:
 		return nil, fmt.Errorf("%w: table %s: format %q is not csv or json", weir.ErrInvalid, s.table, s.format)
 	}
@@ -174,6 +176,9 @@ func (s *filesystem) decode(ctx context.Context, sp *split) (began bool, err err
 	r := &s.reader
 	for s.bad+s.rows.n < s.rows.limit {
 		limit := int(min(int64(r.n), max(sp.End-r.base, 0)))
+		if s.csv != nil {
+			s.csv.noQuotes = r.plain
+		}
 		p, more, f := s.decoder.decode(s.rows, r.data(), r.p, limit, r.base)
 		began = began || p > r.p
 		r.p = p

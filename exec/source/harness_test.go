@@ -69,8 +69,16 @@ func decodeAll(tb fatal, spec *plan.SourceSpec, body string) (string, *fault) {
 	var d decoder = newJSONDecoder(r)
 	if spec.Table.Format == "csv" {
 		o := options{values: spec.Table.Options}
-		d = newCSVDecoder(spec, o.csv())
+		text := newCSVDecoder(spec, o.csv())
+		text.noQuotes = !strings.Contains(body, `"`)
+		d = text
 	}
+	return decodeWith(tb, spec, d, r, body)
+}
+
+// decodeWith is decodeAll with a decoder.
+func decodeWith(tb fatal, spec *plan.SourceSpec, d decoder, r *rows, body string) (string, *fault) {
+	tb.Helper()
 	data := window(body)
 	var out strings.Builder
 	for p, end := 0, len(data)-pad; p < end; {
