@@ -222,9 +222,11 @@ func (c *BuildConfig) openChain(ctx context.Context, t *Task) error {
 		}
 		t.nodes = slices.Insert(t.nodes, 0, n)
 	}
+	behind := len(chain.Operators) - len(t.nodes) // of the source
 	for i, n := range t.nodes {
-		n.index = i
+		n.index, n.slot = i, behind+i
 	}
+	t.meter.start(t.now, &t.stats, len(chain.Operators))
 	t.uploader.mu.Lock()
 	defer t.uploader.mu.Unlock()
 	t.uploader.tell()

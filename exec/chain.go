@@ -10,14 +10,16 @@ import (
 // A node is an operator in its place in a task's chain. It is the Collector of the
 // one before it: a record's walk through a chain is a row of plain calls.
 type node struct {
-	setup  Setup
-	op     Operator
-	next   Collector // the node behind it, or the task's outputs
-	index  int
-	at     *int // the task's: index of the node at work, for panics
-	rowsIn atomic.Int64
-	task   *Task
-	chain  *state.Chain // of its state's runs; nil: it keeps none. Guarded by the uploader's mu
+	setup Setup
+	op    Operator
+	next  Collector // the node behind it, or the task's outputs
+	index int
+	at    *int // the task's: index of the node at work, for panics
+	slot  int  // its place in the chain, the source included
+	task  *Task
+	chain *state.Chain // of its state's runs; nil: it keeps none. Guarded by the uploader's mu
+
+	rowsIn, bytesIn atomic.Int64
 
 	fulls   int             // objects of compactions so far
 	folding *state.Snapshot // whose runs are being merged; nil: none. Likewise
@@ -31,13 +33,17 @@ func (n *node) Emit(b *batch.Batch) error {
 		return nil
 	}
 	n.rowsIn.Add(int64(rows))
-	before := *n.at
+	if n.slot > 0 { // what comes in frames was counted
+		n.bytesIn.Add(batchWeight(b))
+	}
+	before, sender := *n.at, n.task.meter.turn(n.slot)
 	*n.at = n.index
 	err := n.op.Process(b, n.next)
 	*n.at = before
 	if err == nil && n.setup.State != nil && n.setup.State.Over() {
 		err = n.task.relaxWithin(n.task.outputs.ctx, n)
 	}
+	n.task.meter.turn(sender)
 	return inOperator(n, err)
 }
 
@@ -52,8 +58,10 @@ func (t *Task) head() Collector {
 // flush makes every operator, first to last, emit what it has buffered, and sends
 // what the outputs hold.
 func (t *Task) flush() error {
+	defer t.meter.resume(t.meter.whole())
 	for _, n := range t.nodes {
 		t.at = n.index
+		t.meter.turn(n.slot)
 		if err := inOperator(n, n.op.Flush(n.next)); err != nil {
 			return err
 		}
@@ -64,8 +72,10 @@ func (t *Task) flush() error {
 
 // endNodes gives every operator, first to last, the end of its input.
 func (t *Task) endNodes() error {
+	defer t.meter.resume(t.meter.whole())
 	for _, n := range t.nodes {
 		t.at = n.index
+		t.meter.turn(n.slot)
 		if err := inOperator(n, n.op.End(n.next)); err != nil {
 			return err
 		}

@@ -110,6 +110,7 @@ func (t *Task) idle(ctx context.Context, until time.Time) error {
 		t.timer.Reset(until.Sub(now))
 		timeC = t.timer.C
 	}
+	t.meter.rest()
 	t.stats.idleSince.Store(&now)
 	select {
 	case <-ctx.Done():

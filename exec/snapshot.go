@@ -23,6 +23,7 @@ func (t *Task) snapshot(a alignment) error {
 		return nil
 	}
 	t.barrier = a.id
+	defer t.meter.resume(t.meter.whole())
 	began := t.now()
 	t.tracker.reach(a.id, checkpoint.StageCutting, began)
 	if err := t.flushNow(began); err != nil {
@@ -68,6 +69,7 @@ func (t *Task) cut(u *upload) {
 	killpoint.Here("before-cut")
 	for _, n := range t.nodes {
 		if n.setup.State != nil {
+			t.meter.turn(n.slot)
 			u.cuts = append(u.cuts, &operatorCut{node: n, cut: n.setup.State.Cut()})
 		}
 	}
@@ -83,6 +85,7 @@ func (t *Task) lists(u *upload) error {
 	}
 	for _, n := range t.nodes {
 		if s, ok := n.op.(Snapshotter); ok {
+			t.meter.turn(n.slot)
 			if err := t.list(u, &n.setup, s); err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir"
+	"weir/exec/batch"
 )
 
 // Stats is what a task has done so far. Shares of time are of the time since Run.
@@ -13,14 +14,19 @@ type Stats struct {
 	Task     weir.TaskID `json:"task"`
 	RowsIn   int64       `json:"rows_in"`  // a source: rows it read; others: rows received
 	RowsOut  int64       `json:"rows_out"` // rows sent over all edges; without edges, kept or written
-	BytesIn  int64       `json:"bytes_in"` // received, as rows weigh in frames
+	BytesIn  int64       `json:"bytes_in"` // a source: read, or else as its rows weigh; others: received, as rows weigh in frames
 	BytesOut int64       `json:"bytes_out"`
 	// Busy, Idle and BackPressured add up to about 1: working, waiting for input or
 	// time, waiting for a full channel.
 	Busy          float64 `json:"busy"`
 	Idle          float64 `json:"idle"`
 	BackPressured float64 `json:"back_pressured"`
-	Ended         bool    `json:"ended"`
+	// Age is the time since Run; Waited and Blocked are those of it that went into waiting for
+	// input or time, and for a full channel.
+	Age     time.Duration `json:"age_ns"`
+	Waited  time.Duration `json:"waited_ns"`
+	Blocked time.Duration `json:"blocked_ns"`
+	Ended   bool          `json:"ended"`
 	// Rejected is how many rows the task's rejects operator counts, restored ones included.
 	Rejected int64 `json:"rejected,omitempty"`
 	// StateBytes are those of its keyed state in memory, SpilledEntries how many entries of it
@@ -34,11 +40,17 @@ type Stats struct {
 	Operators []OperatorStats `json:"operators"`
 }
 
-// OperatorStats counts the rows of one operator of a task.
+// OperatorStats is what one operator of a task has done so far. What passes between two
+// operators of a task travels in no frame: its bytes are about those that it would take.
 type OperatorStats struct {
 	Operator weir.OperatorID `json:"operator"`
 	RowsIn   int64           `json:"rows_in"`
 	RowsOut  int64           `json:"rows_out"`
+	BytesIn  int64           `json:"bytes_in"`
+	BytesOut int64           `json:"bytes_out"`
+	// Busy is how long it was at work, partitioning and encoding being the last one's; those
+	// of a task add up to what is neither Waited nor Blocked.
+	Busy time.Duration `json:"busy_ns"`
 }
 
 // counters are written by the task's goroutine and read by any.
@@ -72,6 +84,25 @@ func (c *counters) doing() string {
 // A rejected operator counts rejected rows; any goroutine may ask it.
 type rejected interface{ Rejected() int64 }
 
+// A byteReader is a source that knows how many bytes it has read, of files say. Its task's
+// loop asks it.
+type byteReader interface{ BytesRead() int64 }
+
+// A byteWriter is a sink that knows how many bytes it has written; any goroutine may ask it.
+type byteWriter interface{ BytesWritten() int64 }
+
+// countRead counts what the source has read by now, b included; nil: no rows.
+func (t *Task) countRead(b *batch.Batch) {
+	if b != nil {
+		t.stats.rowsIn.Add(int64(b.Rows()))
+	}
+	if r, ok := t.source.(byteReader); ok {
+		t.stats.bytesIn.Store(r.BytesRead())
+	} else if b != nil {
+		t.stats.bytesIn.Add(batchWeight(b))
+	}
+}
+
 // Stats reads the task's counters; any goroutine may call it. What it saw is what
 // Progress compares with: call it once a second or so.
 func (t *Task) Stats() Stats {
@@ -84,9 +115,11 @@ func (t *Task) Stats() Stats {
 		now := t.sample()
 		t.tracker.remember(now)
 		s.Idle, s.Busy, s.BackPressured = shares(sample{at: *start}, now)
+		s.Age, s.Waited, s.Blocked = now.at.Sub(*start), now.idle, now.back
 	}
-	if n := len(t.nodes); n > 0 && len(t.outputs.edges) == 0 {
-		s.RowsOut = t.nodes[n-1].rowsIn.Load()
+	s.Operators = t.operatorStats(&s)
+	if n := len(s.Operators); n > 0 && len(t.outputs.edges) == 0 {
+		s.RowsOut, s.BytesOut = s.Operators[n-1].RowsOut, s.Operators[n-1].BytesOut
 	}
 	for _, n := range t.nodes {
 		if r, ok := n.op.(rejected); ok {
@@ -94,7 +127,6 @@ func (t *Task) Stats() Stats {
 		}
 	}
 	t.stateStats(&s)
-	s.Operators = t.operatorStats(s.RowsOut)
 	return s
 }
 
@@ -111,18 +143,31 @@ func (t *Task) stateStats(s *Stats) {
 }
 
 // operatorStats derives what an operator put out from what the next one took in.
-func (t *Task) operatorStats(out int64) []OperatorStats {
+func (t *Task) operatorStats(s *Stats) []OperatorStats {
 	var list []OperatorStats
 	if t.source != nil {
 		list = append(list, OperatorStats{Operator: t.sourceSetup.Operator.ID})
 	}
 	for _, n := range t.nodes {
-		list = append(list, OperatorStats{Operator: n.setup.Operator.ID, RowsIn: n.rowsIn.Load()})
+		list = append(list, OperatorStats{Operator: n.setup.Operator.ID, RowsIn: n.rowsIn.Load(), BytesIn: n.bytesIn.Load()})
 	}
+	busy := t.meter.divide(s.Age - s.Waited - s.Blocked)
 	for i := range list {
-		list[i].RowsOut = out
-		if i+1 < len(list) {
-			list[i].RowsOut = list[i+1].RowsIn
+		o := &list[i]
+		o.Busy = busy[i]
+		if i == 0 {
+			o.RowsIn, o.BytesIn = s.RowsIn, s.BytesIn
+		}
+		switch {
+		case i+1 < len(list):
+			o.RowsOut, o.BytesOut = list[i+1].RowsIn, list[i+1].BytesIn
+		case len(t.outputs.edges) > 0:
+			o.RowsOut, o.BytesOut = s.RowsOut, s.BytesOut
+		case len(t.nodes) > 0: // kept or written
+			o.RowsOut, o.BytesOut = o.RowsIn, o.BytesIn
+			if w, ok := t.nodes[len(t.nodes)-1].op.(byteWriter); ok {
+				o.BytesOut = w.BytesWritten()
+			}
 		}
 	}
 	return list

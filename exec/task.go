@@ -38,6 +38,7 @@ type Task struct {
 	uploader    *uploader
 	mail        *mailbox
 	stats       counters
+	meter       meter
 	tracker     tracker
 	doneC       chan struct{} // closed when Run returns
 
@@ -152,6 +153,7 @@ func (t *Task) runSource(ctx context.Context) error {
 	}
 	head := t.head()
 	for {
+		t.meter.round()
 		if done, err := t.control(ctx); done || err != nil {
 			return err
 		}
@@ -169,9 +171,9 @@ func (t *Task) runSource(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.sourceSetup.Operator.Name, err)
 		}
+		t.countRead(b)
 		if b != nil {
 			t.held.came()
-			t.stats.rowsIn.Add(int64(b.Rows()))
 			if err := head.Emit(b); err != nil {
 				return err
 			}
@@ -193,6 +195,7 @@ func (t *Task) runSource(ctx context.Context) error {
 // runGate is the loop of a task with inputs.
 func (t *Task) runGate(ctx context.Context) error {
 	for {
+		t.meter.round()
 		if done, err := t.control(ctx); done || err != nil {
 			return err
 		}
@@ -320,11 +323,13 @@ func (t *Task) commit(ctx context.Context, id weir.CheckpointID) error {
 	killpoint.Here("before-commit")
 	t.stats.committing.Store(int64(id))
 	defer t.stats.committing.Store(0)
+	defer t.meter.resume(t.meter.whole())
 	for _, n := range t.nodes {
 		c, ok := n.op.(Committer)
 		if !ok {
 			continue
 		}
+		t.meter.turn(n.slot)
 		if err := c.Commit(ctx, id); err != nil {
 			return inOperator(n, &reasonError{ReasonCommit, fmt.Errorf("commit checkpoint %d: %w", id, err)})
 		}

@@ -17,11 +17,16 @@ type JobMetrics struct {
 	RowsOut          *int64   `json:"rows_out,omitempty"`      // given to sinks and results
 	RowsRejected     *int64   `json:"rows_rejected,omitempty"` // since the job began
 	RowsInPerSecond  *float64 `json:"rows_in_per_second,omitempty"`
-	RowsOutPerSecond *float64 `json:"rows_out_per_second,omitempty"`
+	RowsOutPerSecond *float64 `json:"rows_out_per_second,omitempty"` // like rows_in_per_second, of the last 5 seconds
+	BytesIn          *int64   `json:"bytes_in,omitempty"`            // read by sources
+	BytesInPerSecond *float64 `json:"bytes_in_per_second,omitempty"`
 	StateBytes       *int64   `json:"state_bytes,omitempty"`     // in memory
 	SpilledEntries   *int64   `json:"spilled_entries,omitempty"` // of the state, on disk only
 	UploadBytes      *int64   `json:"upload_bytes,omitempty"`    // of changes that no completed checkpoint holds yet, in memory
 	DeltaSeconds     *float64 `json:"delta_seconds,omitempty"`   // of a core, since the attempt began, that went into writing what changed of the state
+	// By chain, in the order of the job's plan.
+	Operators  []JobOperator `json:"operators"`
+	Bottleneck *Bottleneck   `json:"bottleneck,omitempty"`
 	// By edge, sender and receiver; none where no attempt runs.
 	Channels []JobChannel `json:"channels"`
 	// Workers that run tasks of the job and did not tell of their channels within 2 s: those
@@ -71,7 +76,16 @@ func (s *Server) getJobMetrics(c echo.Context) error {
 	if r.Known() {
 		v.RowsIn, v.RowsOut, v.RowsRejected = &r.RowsIn, &r.RowsOut, &r.RowsRejected
 		v.RowsInPerSecond, v.RowsOutPerSecond = &r.RowsInPerSecond, &r.RowsOutPerSecond
+		v.BytesIn, v.BytesInPerSecond = &r.BytesIn, &r.BytesInPerSecond
 		v.StateBytes, v.SpilledEntries, v.UploadBytes, v.DeltaSeconds = &r.State.Bytes, &r.State.Spilled, &r.State.UploadBytes, &r.State.DeltaSeconds
+	}
+	p, err := viewJobPlan(j, r)
+	if err != nil {
+		return err
+	}
+	v.Operators, v.Bottleneck = []JobOperator{}, p.Bottleneck
+	for _, chain := range p.Chains {
+		v.Operators = append(v.Operators, chain.Operators...)
 	}
 	for i, ch := range channels.List {
 		v.Channels[i] = JobChannel{

@@ -74,32 +74,34 @@ type RestartOptions struct {
 
 // A Job is what a user submitted and where it stands.
 type Job struct {
-	ID              string         `json:"id" example:"job_0f8e7d6c5b4a39281706f5e4d3c2b1a0"`
-	Name            string         `json:"name" example:"behaviors"`
-	Status          string         `json:"status" enums:"CREATED,SCHEDULING,RUNNING,RESTARTING,STOPPING,STOPPED,CANCELED,FINISHED,FAILED"`
-	Desired         string         `json:"desired" enums:"running,stopped,canceled"`
-	Attempt         int64          `json:"attempt"`
-	Base            string         `json:"base" example:"checkpoint:7"` // what the next attempt starts from
-	RestoredFrom    string         `json:"restored_from" example:"nothing"`
-	Parallelism     int            `json:"parallelism"`
-	MaxParallelism  int            `json:"max_parallelism"`
-	SQL             string         `json:"sql"`
-	Checkpoint      checkpointJSON `json:"checkpoint"`
-	Restart         restartJSON    `json:"restart"`
-	OnRowError      string         `json:"on_row_error"`
-	LatencyTarget   string         `json:"latency_target" example:"50ms"` // how long rows wait for company while whoever reads them is busy
-	StopSavepoint   string         `json:"stop_savepoint,omitempty"`      // name of the savepoint that a stop takes
-	Bounded         bool           `json:"bounded"`
-	HasResult       bool           `json:"has_result"`
-	RowsIn          *int64         `json:"rows_in,omitempty"` // of its newest attempt; absent: not known, as nobody tells (any more)
-	RowsOut         *int64         `json:"rows_out,omitempty"`
-	RowsInPerSecond *float64       `json:"rows_in_per_second,omitempty"` // of the last seconds
-	RowsRejected    *int64         `json:"rows_rejected,omitempty"`      // since the job began: see on_row_error
-	CreatedAt       time.Time      `json:"created_at"`
-	StartedAt       *time.Time     `json:"started_at,omitempty"`
-	EndedAt         *time.Time     `json:"ended_at,omitempty"`
-	LastCheckpoint  *Checkpoint    `json:"last_checkpoint,omitempty"` // the last completed one
-	Failure         *Failure       `json:"failure,omitempty"`
+	ID               string         `json:"id" example:"job_0f8e7d6c5b4a39281706f5e4d3c2b1a0"`
+	Name             string         `json:"name" example:"behaviors"`
+	Status           string         `json:"status" enums:"CREATED,SCHEDULING,RUNNING,RESTARTING,STOPPING,STOPPED,CANCELED,FINISHED,FAILED"`
+	Desired          string         `json:"desired" enums:"running,stopped,canceled"`
+	Attempt          int64          `json:"attempt"`
+	Base             string         `json:"base" example:"checkpoint:7"` // what the next attempt starts from
+	RestoredFrom     string         `json:"restored_from" example:"nothing"`
+	Parallelism      int            `json:"parallelism"`
+	MaxParallelism   int            `json:"max_parallelism"`
+	SQL              string         `json:"sql"`
+	Checkpoint       checkpointJSON `json:"checkpoint"`
+	Restart          restartJSON    `json:"restart"`
+	OnRowError       string         `json:"on_row_error"`
+	LatencyTarget    string         `json:"latency_target" example:"50ms"` // how long rows wait for company while whoever reads them is busy
+	StopSavepoint    string         `json:"stop_savepoint,omitempty"`      // name of the savepoint that a stop takes
+	Bounded          bool           `json:"bounded"`
+	HasResult        bool           `json:"has_result"`
+	RowsIn           *int64         `json:"rows_in,omitempty"` // of its newest attempt; absent: not known, as nobody tells (any more)
+	RowsOut          *int64         `json:"rows_out,omitempty"`
+	RowsInPerSecond  *float64       `json:"rows_in_per_second,omitempty"`  // of the last 5 seconds
+	BytesInPerSecond *float64       `json:"bytes_in_per_second,omitempty"` // read by its sources, likewise
+	Bottleneck       *Bottleneck    `json:"bottleneck,omitempty"`          // absent: nothing holds it up
+	RowsRejected     *int64         `json:"rows_rejected,omitempty"`       // since the job began: see on_row_error
+	CreatedAt        time.Time      `json:"created_at"`
+	StartedAt        *time.Time     `json:"started_at,omitempty"`
+	EndedAt          *time.Time     `json:"ended_at,omitempty"`
+	LastCheckpoint   *Checkpoint    `json:"last_checkpoint,omitempty"` // the last completed one
+	Failure          *Failure       `json:"failure,omitempty"`
 } // @name Job
 
 // A Failure says what failed, where and why.
@@ -159,6 +161,7 @@ func (s *Server) viewJob(c echo.Context, j weir.Job) Job {
 	}
 	if rates, err := s.deps.Service.Rates(ctx, string(j.ID)); err == nil && rates.Known() {
 		v.RowsIn, v.RowsOut, v.RowsRejected, v.RowsInPerSecond = &rates.RowsIn, &rates.RowsOut, &rates.RowsRejected, &rates.RowsInPerSecond
+		v.BytesInPerSecond, v.Bottleneck = &rates.BytesInPerSecond, bottleneckOf(j, rates.Bottleneck)
 	}
 	if v.RowsRejected == nil && j.OnRowError == "fail" {
 		v.RowsRejected = new(int64) // none ever is

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"weir"
 	"weir/checkpoint"
+	"weir/planner/plan"
 	"weir/server/job"
 )
 
@@ -34,6 +37,9 @@ type metrics struct {
 	lastID, lastEnded, lastDuration, lastSize            *metric
 	workerUp, workerSlots, workerSlotsFree, metastoreUp  *metric
 	stateBytes, spilled, uploadBytes, deltaSeconds       *metric
+
+	operatorRowsIn, operatorRowsOut, operatorBytesIn, operatorBytesOut, operatorBusy *metric
+	chainBlocked, chainIdle                                                          *metric
 
 	workerBudget, workerHeap, workerMemory, workerStateLimit, workerSpilled *metric
 }
@@ -66,6 +72,14 @@ func newMetrics() *metrics {
 	m.lastEnded = add(gauge, of, "weir_job_last_checkpoint_timestamp_seconds", "When it was completed, in seconds since 1970.")
 	m.lastDuration = add(gauge, of, "weir_job_last_checkpoint_duration_seconds", "How long it took, from trigger to end.")
 	m.lastSize = add(gauge, of, "weir_job_last_checkpoint_size_bytes", "How large the state in it is.")
+	operator, chain := []string{"job", "name", "chain", "operator"}, []string{"job", "name", "chain"}
+	m.operatorRowsIn = add(counter, operator, "weir_operator_rows_in_total", "Rows that the operator was given, or has read, in this attempt.")
+	m.operatorRowsOut = add(counter, operator, "weir_operator_rows_out_total", "Rows that it gave on, kept or wrote.")
+	m.operatorBytesIn = add(counter, operator, "weir_operator_bytes_in_total", "Bytes that it has read, or that the columns weigh that it was given.")
+	m.operatorBytesOut = add(counter, operator, "weir_operator_bytes_out_total", "Bytes that the columns weigh that it gave on, or that it has written.")
+	m.operatorBusy = add(counter, operator, "weir_operator_busy_seconds_total", "Seconds, of all its subtasks in this attempt, in which it was at work.")
+	m.chainBlocked = add(counter, chain, "weir_chain_back_pressured_seconds_total", "Seconds, of all subtasks of the chain in this attempt, in which they waited for a full channel.")
+	m.chainIdle = add(counter, chain, "weir_chain_idle_seconds_total", "Seconds, likewise, in which they waited for input or for time.")
 	worker := []string{"worker"}
 	m.workerUp = add(gauge, worker, "weir_worker_up", "1 if a living worker has told its figures within 2 s, 0 if not.")
 	m.workerSlots = add(gauge, worker, "weir_worker_slots", "Slots that the worker has.")
@@ -179,6 +193,31 @@ func (m *metrics) job(ch chan<- prometheus.Metric, j job.Figures) {
 	m.spilled.send(ch, float64(j.Rates.State.Spilled), id, name)
 	m.uploadBytes.send(ch, float64(j.Rates.State.UploadBytes), id, name)
 	m.deltaSeconds.send(ch, j.Rates.State.DeltaSeconds, id, name)
+	m.operators(ch, j)
+}
+
+// operators tells of the operators of a job's plan, however many subtasks they have.
+func (m *metrics) operators(ch chan<- prometheus.Metric, j job.Figures) {
+	var g plan.Graph
+	if json.Unmarshal(j.Job.Plan, &g) != nil { // whoever asks for the plan is told
+		return
+	}
+	for i, c := range j.Rates.Chains {
+		if c.Tasks == 0 || i >= len(g.Chains) {
+			continue
+		}
+		of := []string{string(j.Job.ID), j.Job.Name, strconv.Itoa(i)}
+		m.chainBlocked.send(ch, c.BlockedSeconds, of...)
+		m.chainIdle.send(ch, c.IdleSeconds, of...)
+		for k := range min(len(c.Operators), len(g.Chains[i].Operators)) {
+			o, labels := c.Operators[k], slices.Concat(of, []string{string(g.Chains[i].Operators[k].ID)})
+			m.operatorRowsIn.send(ch, float64(o.RowsIn), labels...)
+			m.operatorRowsOut.send(ch, float64(o.RowsOut), labels...)
+			m.operatorBytesIn.send(ch, float64(o.BytesIn), labels...)
+			m.operatorBytesOut.send(ch, float64(o.BytesOut), labels...)
+			m.operatorBusy.send(ch, o.BusySeconds, labels...)
+		}
+	}
 }
 
 // memory tells how a worker's memory is used.

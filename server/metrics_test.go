@@ -67,7 +67,10 @@ func TestMetrics(t *testing.T) {
 		if err != nil {
 			return job.Observation{}, err
 		}
-		rates := job.Rates{RowsIn: 12, RowsOut: 5, RowsRejected: 2, State: job.StateFigures{Bytes: 13, Spilled: 14, UploadBytes: 15, DeltaSeconds: 1.5}, Chains: []job.ChainRates{{Tasks: 1}}}
+		rates := job.Rates{RowsIn: 12, RowsOut: 5, RowsRejected: 2, State: job.StateFigures{Bytes: 13, Spilled: 14, UploadBytes: 15, DeltaSeconds: 1.5}, Chains: []job.ChainRates{{
+			Tasks: 1, BlockedSeconds: 2.5, IdleSeconds: 3.5,
+			Operators: []job.OperatorRates{{Flow: job.Flow{RowsIn: 21, RowsOut: 22, BytesIn: 23, BytesOut: 24}, BusySeconds: 25}},
+		}}}
 		over := weir.Job{ID: weir.JobID(ended.ID), Name: "ended", Status: weir.StatusFailed, Attempt: weir.AttemptID{Number: 3}}
 		again := over
 		again.Status = weir.StatusRunning
@@ -90,6 +93,7 @@ func TestMetrics(t *testing.T) {
 	of := `job="` + running.ID + `",name="runs"`
 	over := `job="` + ended.ID + `",name="ended"`
 	first, second := `{edge="0",from="0/1",`+of+`,to="1/0"}`, `{edge="1",from="1/*",`+of+`,to="2/0"}`
+	operator := `{chain="0",` + of + `,operator="source_82478060"}`
 	want := []string{
 		"weir_channel_bytes_per_second" + first + " 4.5", "weir_channel_bytes_per_second" + second + " 0",
 		"weir_channel_credit_bytes" + first + " 3", "weir_channel_credit_bytes" + second + " 7",
@@ -104,6 +108,9 @@ func TestMetrics(t *testing.T) {
 		"weir_job_rows_in_total{" + of + "} 12", "weir_job_rows_out_total{" + of + "} 5", "weir_job_rows_rejected_total{" + of + "} 2",
 		"weir_job_state_bytes{" + of + "} 13", "weir_job_state_spilled_entries{" + of + "} 14", "weir_job_upload_bytes{" + of + "} 15", "weir_job_delta_seconds_total{" + of + "} 1.5",
 		"weir_job_status{" + of + `,status="RUNNING"} 1`, "weir_job_status{" + over + `,status="FAILED"} 1`,
+		"weir_chain_back_pressured_seconds_total{chain=\"0\"," + of + "} 2.5", "weir_chain_idle_seconds_total{chain=\"0\"," + of + "} 3.5",
+		"weir_operator_rows_in_total" + operator + " 21", "weir_operator_rows_out_total" + operator + " 22",
+		"weir_operator_bytes_in_total" + operator + " 23", "weir_operator_bytes_out_total" + operator + " 24", "weir_operator_busy_seconds_total" + operator + " 25",
 		"weir_metastore_up 1",
 		`weir_worker_slots{worker="w1"} 4`, `weir_worker_slots{worker="w2"} 2`, `weir_worker_slots{worker="w3"} 0`,
 		`weir_worker_slots_free{worker="w1"} 3`, `weir_worker_slots_free{worker="w2"} 0`, `weir_worker_slots_free{worker="w3"} 0`,

@@ -72,26 +72,27 @@ type PlanEdge struct {
 
 // A JobPlan is a job's graph with the figures of its running attempt.
 type JobPlan struct {
-	Text   string     `json:"text"`
-	Chains []JobChain `json:"chains"`
-	Edges  []PlanEdge `json:"edges"`
+	Text       string      `json:"text"`
+	Chains     []JobChain  `json:"chains"`
+	Edges      []PlanEdge  `json:"edges"`
+	Bottleneck *Bottleneck `json:"bottleneck,omitempty"`
 } // @name JobPlan
 
 // A JobChain is a chain of a job's graph and how it fares; rows and rates are absent where
 // nobody tells.
 type JobChain struct {
-	Operators        []PlanOperator `json:"operators"`
-	Parallelism      int            `json:"parallelism"` // its subtasks
-	RowsIn           *int64         `json:"rows_in,omitempty"`
-	RowsOut          *int64         `json:"rows_out,omitempty"`
-	RowsInPerSecond  *float64       `json:"rows_in_per_second,omitempty"`
-	RowsOutPerSecond *float64       `json:"rows_out_per_second,omitempty"`
-	Busy             float64        `json:"busy"`                      // share of time of the busiest subtask
-	BackPressured    float64        `json:"back_pressured"`            // of the most blocked one
-	StateBytes       int64          `json:"state_bytes"`               // in memory
-	SpilledEntries   int64          `json:"spilled_entries,omitempty"` // of the state, on disk only
-	DeltaSeconds     float64        `json:"delta_seconds,omitempty"`   // of a core, that went into writing what changed of the state
-	Watermark        *time.Time     `json:"watermark,omitempty"`
+	Operators   []JobOperator `json:"operators"`
+	Parallelism int           `json:"parallelism"` // its subtasks
+	Flow
+	// Shares of the last 5 seconds, 0 to 1, on average over its subtasks: at work, waiting for a full channel, waiting for input or time. They add up to 1, or are all 0 where nobody tells.
+	Busy           float64    `json:"busy"`
+	BackPressured  float64    `json:"back_pressured"`
+	Idle           float64    `json:"idle"`
+	Busiest        *BusySub   `json:"busiest,omitempty"`
+	StateBytes     int64      `json:"state_bytes"`               // in memory
+	SpilledEntries int64      `json:"spilled_entries,omitempty"` // of the state, on disk only
+	DeltaSeconds   float64    `json:"delta_seconds,omitempty"`   // of a core, that went into writing what changed of the state
+	Watermark      *time.Time `json:"watermark,omitempty"`
 } // @name JobChain
 
 func viewColumns(columns []plan.Column) []ResultColumn {
@@ -202,15 +203,24 @@ func viewJobPlan(j weir.Job, rates job.Rates) (JobPlan, error) {
 	}
 	v := JobPlan{Text: planner.Explain(&graph), Chains: make([]JobChain, len(graph.Chains)), Edges: viewEdges(&graph)}
 	for i, chain := range graph.Chains {
-		v.Chains[i] = JobChain{Operators: viewOperators(chain), Parallelism: chain.Subtasks(j.Parallelism)}
+		v.Chains[i] = JobChain{Operators: make([]JobOperator, len(chain.Operators)), Parallelism: chain.Subtasks(j.Parallelism)}
+		for k, op := range chain.Operators {
+			v.Chains[i].Operators[k] = JobOperator{ID: string(op.ID), Name: op.Name, Kind: string(op.Kind), Chain: i, Parallelism: v.Chains[i].Parallelism}
+		}
 	}
+	v.Bottleneck = viewBottleneck(graph, rates.Bottleneck)
 	for _, r := range rates.Chains {
 		if r.Chain >= len(v.Chains) || r.Tasks == 0 {
 			continue
 		}
 		c := &v.Chains[r.Chain]
-		c.RowsIn, c.RowsOut, c.RowsInPerSecond, c.RowsOutPerSecond = &r.RowsIn, &r.RowsOut, &r.RowsInPerSecond, &r.RowsOutPerSecond
-		c.Busy, c.BackPressured, c.Watermark = r.Busy, r.Blocked, optional(r.Watermark)
+		c.Flow, c.Watermark = viewFlow(r.Flow), optional(r.Watermark)
+		c.Busy, c.BackPressured, c.Idle, c.Busiest = r.Busy, r.Blocked, r.Idle, viewShare(r.Busiest)
+		for k := range min(len(c.Operators), len(r.Operators)) {
+			o := r.Operators[k]
+			c.Operators[k].Flow, c.Operators[k].Busy, c.Operators[k].Busiest = viewFlow(o.Flow), o.Busy, viewShare(o.Busiest)
+			c.Operators[k].BackPressured, c.Operators[k].Idle = r.Blocked, r.Idle
+		}
 		c.StateBytes, c.SpilledEntries, c.DeltaSeconds = r.State.Bytes, r.State.Spilled, r.State.DeltaSeconds
 	}
 	return v, nil

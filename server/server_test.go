@@ -276,7 +276,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s has rows, and nobody knows them: %s", path, got)
 		}
 	}
-	a.fake.rates = job.Rates{RowsIn: 100, RowsOut: 10, Chains: []job.ChainRates{{Chain: 0, Tasks: 1, RowsIn: 100, RowsOut: 50, RowsInPerSecond: 9.5, Busy: 0.5, Blocked: 0.25, State: job.StateFigures{Bytes: 7}, Watermark: when}, {Chain: 1}, {Chain: 9}}}
+	a.fake.rates = job.Rates{RowsIn: 100, RowsOut: 10, Chains: []job.ChainRates{{Chain: 0, Tasks: 1, Flow: job.Flow{RowsIn: 100, RowsOut: 50, RowsInPerSecond: 9.5}, Busy: 0.5, Blocked: 0.25, State: job.StateFigures{Bytes: 7}, Watermark: when}, {Chain: 1}, {Chain: 9}}}
 	a.fake.workers = []job.Worker{{ID: "w1", Incarnation: "i", PID: 42, Host: "h", Slots: 4, FreeSlots: 1, Tasks: 6, Jobs: []weir.JobID{"job_x"}, HeardAt: when}}
 	if j := call[server.Job](t, a, "GET", "/v1/jobs/a", nil, 200); *j.RowsIn != 100 || *j.RowsOut != 10 {
 		t.Errorf("job: %+v", j)

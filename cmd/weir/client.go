@@ -170,25 +170,28 @@ func place(path string) string {
 // The parts of the API's answers that the verbs show.
 type (
 	jobView struct {
-		ID             string          `json:"id"`
-		Name           string          `json:"name"`
-		Status         string          `json:"status"`
-		Desired        string          `json:"desired"`
-		Attempt        int64           `json:"attempt"`
-		Base           string          `json:"base"`
-		RestoredFrom   string          `json:"restored_from"`
-		Parallelism    int             `json:"parallelism"`
-		SQL            string          `json:"sql"`
-		CreatedAt      time.Time       `json:"created_at"`
-		StartedAt      *time.Time      `json:"started_at"`
-		EndedAt        *time.Time      `json:"ended_at"`
-		HasResult      bool            `json:"has_result"`
-		RowsIn         *int64          `json:"rows_in,omitempty"` // nil, like the two below: not known
-		RowsOut        *int64          `json:"rows_out,omitempty"`
-		RowsRejected   *int64          `json:"rows_rejected,omitempty"`
-		Bounded        bool            `json:"bounded"`
-		Failure        *failure        `json:"failure"`
-		LastCheckpoint *checkpointView `json:"last_checkpoint"`
+		ID               string          `json:"id"`
+		Name             string          `json:"name"`
+		Status           string          `json:"status"`
+		Desired          string          `json:"desired"`
+		Attempt          int64           `json:"attempt"`
+		Base             string          `json:"base"`
+		RestoredFrom     string          `json:"restored_from"`
+		Parallelism      int             `json:"parallelism"`
+		SQL              string          `json:"sql"`
+		CreatedAt        time.Time       `json:"created_at"`
+		StartedAt        *time.Time      `json:"started_at"`
+		EndedAt          *time.Time      `json:"ended_at"`
+		HasResult        bool            `json:"has_result"`
+		RowsIn           *int64          `json:"rows_in,omitempty"` // nil, like the two below: not known
+		RowsOut          *int64          `json:"rows_out,omitempty"`
+		RowsRejected     *int64          `json:"rows_rejected,omitempty"`
+		RowsInPerSecond  *float64        `json:"rows_in_per_second,omitempty"`
+		BytesInPerSecond *float64        `json:"bytes_in_per_second,omitempty"`
+		Bottleneck       *bottleneckView `json:"bottleneck,omitempty"`
+		Bounded          bool            `json:"bounded"`
+		Failure          *failure        `json:"failure"`
+		LastCheckpoint   *checkpointView `json:"last_checkpoint"`
 	}
 	failure struct {
 		Reason   string `json:"reason"`

@@ -181,11 +181,11 @@ type (
 	}
 )
 
-func orZero(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
+func orZero[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
 	}
-	return *t
+	return value
 }
 
 func newJobShow() *cobra.Command {

@@ -20,7 +20,20 @@ type metricsView struct {
 	SpilledEntries   *int64   `json:"spilled_entries"`
 	UploadBytes      *int64   `json:"upload_bytes"`
 	DeltaSeconds     *float64 `json:"delta_seconds"`
-	Channels         []struct {
+	Operators        []struct {
+		Name              string        `json:"name"`
+		Parallelism       int           `json:"parallelism"`
+		RowsInPerSecond   *float64      `json:"rows_in_per_second"` // nil, like those below: not known
+		RowsOutPerSecond  *float64      `json:"rows_out_per_second"`
+		BytesInPerSecond  *float64      `json:"bytes_in_per_second"`
+		BytesOutPerSecond *float64      `json:"bytes_out_per_second"`
+		Busy              float64       `json:"busy"`
+		BackPressured     float64       `json:"back_pressured"`
+		Idle              float64       `json:"idle"`
+		Busiest           *busiestShare `json:"busiest"`
+	} `json:"operators"`
+	Bottleneck *bottleneckView `json:"bottleneck"`
+	Channels   []struct {
 		Edge           int     `json:"edge"`
 		From           string  `json:"from"`
 		To             string  `json:"to"`
@@ -32,6 +45,19 @@ type metricsView struct {
 		ResentFrames   int64   `json:"resent_frames"`
 	} `json:"channels"`
 	Unanswered []string `json:"unanswered"`
+}
+
+// A busiestShare is how busy the busiest subtask is.
+type busiestShare struct {
+	Subtask int     `json:"subtask"`
+	Busy    float64 `json:"busy"`
+}
+
+// A bottleneckView is the operator that holds a job up.
+type bottleneckView struct {
+	Name    string  `json:"name"`
+	Subtask int     `json:"subtask"`
+	Busy    float64 `json:"busy"`
 }
 
 // rows says in a line what is known of rows.
@@ -78,9 +104,41 @@ func newJobMetrics() *cobra.Command {
 	return cmd
 }
 
-// print writes a line of rates, one of state, a table of channels, and who is missing in it.
+// skewed is by how much more than the mean the busiest subtask has to be busy to be told of.
+const skewed = 0.2
+
+// operators writes a table of the operators, and which of them holds the job up.
+func (m metricsView) operators(w io.Writer) error {
+	t := newTextTable("OPERATOR", "PARALLELISM", "ROWS IN/s", "ROWS OUT/s", "BYTES IN/s", "BYTES OUT/s", "BUSY", "BACK-PRESSURED", "IDLE")
+	for i := 1; i < len(t.right); i++ {
+		t.right[i] = true
+	}
+	for _, o := range m.Operators {
+		if o.RowsInPerSecond == nil {
+			t.add(printable(o.Name), strconv.Itoa(o.Parallelism), "-", "-", "-", "-", "-", "-", "-")
+			continue
+		}
+		busy := percent(o.Busy)
+		if b := o.Busiest; b != nil && b.Busy-o.Busy > skewed {
+			busy = fmt.Sprintf("%s (subtask %d: %s)", busy, b.Subtask, percent(b.Busy))
+		}
+		t.add(printable(o.Name), strconv.Itoa(o.Parallelism), rateText(*o.RowsInPerSecond), rateText(orZero(o.RowsOutPerSecond)),
+			bytesText(int64(orZero(o.BytesInPerSecond))), bytesText(int64(orZero(o.BytesOutPerSecond))), busy, percent(o.BackPressured), percent(o.Idle))
+	}
+	if err := t.print(w); err != nil || m.Bottleneck == nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "the bottleneck is %s: subtask %d is at it for %s of its time\n", printable(m.Bottleneck.Name), m.Bottleneck.Subtask, percent(m.Bottleneck.Busy))
+	return err
+}
+
+// print writes a line of rates, one of state, a table of operators, one of channels, and who
+// is missing in it.
 func (m metricsView) print(w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "%s\n%s\n", m.rows(), m.state()); err != nil {
+		return err
+	}
+	if err := m.operators(w); err != nil {
 		return err
 	}
 	t := newTextTable("EDGE", "FROM", "TO", "LOCAL", "QUEUED", "UNACKED", "CREDIT", "PER SECOND", "RESENT")

@@ -18,7 +18,6 @@ import (
 const (
 	followEvery   = 100 * time.Millisecond
 	sayEvery      = 5 * time.Second // a plain progress line, where there is no terminal
-	staleAfter    = 3 * time.Second // without news from the workers the job is at a standstill
 	waitsAfter    = 2 * time.Second // a job that is not placed by then says why
 	liveRows      = 20              // rows of the result shown while the job runs
 	stopTimeout   = 60 * time.Second
@@ -235,9 +234,6 @@ type progress struct {
 	began    time.Time
 	said     time.Time
 	state    string // said last
-	rows     int64
-	at       time.Time
-	rate     float64
 	reason   string // why the job is not placed, once that takes long
 }
 
@@ -251,8 +247,13 @@ func (p *progress) line(job jobView) string {
 	now := time.Now()
 	s := strings.ToLower(job.Status)
 	if job.RowsIn != nil {
-		p.read(*job.RowsIn, now)
-		s += fmt.Sprintf("  %s rows  %s rows/s", grouped(*job.RowsIn), grouped(int64(p.rate)))
+		s += fmt.Sprintf("  %s rows  %s rows/s", grouped(*job.RowsIn), rateText(orZero(job.RowsInPerSecond)))
+		if b := job.BytesInPerSecond; b != nil {
+			s += fmt.Sprintf("  %s/s", bytesText(int64(*b)))
+		}
+	}
+	if b := job.Bottleneck; b != nil {
+		s += fmt.Sprintf("  busiest: %s %s", printable(b.Name), percent(b.Busy))
 	}
 	if cp := job.LastCheckpoint; cp != nil && cp.CompletedAt != nil {
 		s += fmt.Sprintf("  checkpoint %d, %.1f s ago", cp.ID, max(0, now.Sub(*cp.CompletedAt).Seconds()))
@@ -318,17 +319,6 @@ func (p *progress) clear() {
 	if p.terminal && p.lines > 0 {
 		p.redraw("")
 		p.lines = 0
-	}
-}
-
-// read takes in how many rows have been read.
-func (p *progress) read(rows int64, now time.Time) {
-	switch {
-	case p.at.IsZero(), rows < p.rows: // the first time; another attempt
-		p.rows, p.at = rows, now
-	case rows > p.rows, now.Sub(p.at) > staleAfter: // workers report now and then
-		p.rate = float64(rows-p.rows) / max(now.Sub(p.at).Seconds(), 1e-3)
-		p.rows, p.at = rows, now
 	}
 }
 

@@ -105,6 +105,19 @@ func groupedIfKnown[T int64 | float64](n *T) string {
 	return grouped(int64(*n))
 }
 
+// rateText writes a rate in three digits or so: 23200000 is "23.2 M".
+func rateText(perSecond float64) string {
+	switch {
+	case perSecond >= 1e9:
+		return fmt.Sprintf("%.1f G", perSecond/1e9)
+	case perSecond >= 1e6:
+		return fmt.Sprintf("%.1f M", perSecond/1e6)
+	case perSecond >= 1e4:
+		return fmt.Sprintf("%.1f k", perSecond/1e3)
+	}
+	return fmt.Sprintf("%.0f", perSecond)
+}
+
 // bytesText writes n bytes in binary units.
 func bytesText(n int64) string {
 	f, unit := float64(n), ""

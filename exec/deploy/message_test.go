@@ -97,8 +97,9 @@ func messages() map[string]deploy.Message {
 		"heartbeat": deploy.Heartbeat{
 			Header: head, Worker: "w1", Incarnation: "00ff", PID: 42, Host: "h", Slots: 4, UsedSlots: 1, Kept: []deploy.Kept{{Job: job, Subtask: 1, Checkpoint: 6}}, Leaving: true, Memory: memory,
 			Attempts: []deploy.Running{{Job: job, Attempt: attempt, Tasks: []deploy.TaskStats{{
-				Task: task, RowsIn: 5, RowsOut: 4, Busy: 0.5, Blocked: 0.25,
-				Ended: true, Watermark: 1000, State: 77, Rejected: 3, Spilled: 6, Uploads: 9, Delta: 1.25,
+				Task: task, RowsIn: 5, RowsOut: 4, BytesIn: 50, BytesOut: 40, Age: 1000, Waited: 300, Blocked: 200,
+				Operators: []deploy.OperatorStats{{RowsIn: 5, BytesIn: 50, Busy: 400}, {RowsIn: 4, BytesIn: 40, Busy: 100}},
+				Ended:     true, Watermark: 1000, State: 77, Rejected: 3, Spilled: 6, Uploads: 9, Delta: 1.25,
 			}}}},
 		},
 	}

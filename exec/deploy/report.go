@@ -108,11 +108,19 @@ type TaskStats struct {
 	// to the sink or to the kept result.
 	RowsIn  int64 `json:"rows_in"`
 	RowsOut int64 `json:"rows_out"`
-	// Busy and Blocked are shares of its time, 0 to 1: at work, and waiting for a full
-	// channel.
-	Busy    float64 `json:"busy"`
-	Blocked float64 `json:"blocked"`
-	Ended   bool    `json:"ended,omitempty"`
+	// BytesIn are those a source has read, or that the rows received weigh in frames; BytesOut
+	// those that the rows given on weigh, or that the sink has written.
+	BytesIn  int64 `json:"bytes_in,omitempty"`
+	BytesOut int64 `json:"bytes_out,omitempty"`
+	// Age is how long it has been running by its worker's clock, in microseconds; 0: it has not
+	// begun. Waited and Blocked are those of it in which it waited for input or time, and for a
+	// full channel; in the others it was at work.
+	Age     int64 `json:"age_us,omitempty"`
+	Waited  int64 `json:"waited_us,omitempty"`
+	Blocked int64 `json:"blocked_us,omitempty"`
+	Ended   bool  `json:"ended,omitempty"`
+	// Operators are those of its chain, in order; none where it has one.
+	Operators []OperatorStats `json:"operators,omitempty"`
 	// Watermark is event time in microseconds since 1970; 0: none.
 	Watermark int64 `json:"watermark,omitempty"`
 	State     int64 `json:"state_bytes,omitempty"` // in memory
@@ -124,4 +132,12 @@ type TaskStats struct {
 	Delta float64 `json:"delta_seconds,omitempty"`
 	// Rejected is how many rows a task of rejects counts, restored ones included.
 	Rejected int64 `json:"rejected,omitempty"`
+}
+
+// OperatorStats are the figures of an operator of a task, since the task started. What it put
+// out is what the next one took in.
+type OperatorStats struct {
+	RowsIn  int64 `json:"rows"`
+	BytesIn int64 `json:"bytes"`
+	Busy    int64 `json:"busy_us"` // at work
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"weir"
@@ -31,6 +32,7 @@ type filesystem struct {
 	rows     int64    // since the barrier
 	bytes    int64    // written since the barrier
 	checksum uint32
+	written  atomic.Int64 // since it was opened
 
 	segments []segment // sealed and not confirmed as published, in barrier order
 }
@@ -125,9 +127,13 @@ func (s *filesystem) write() error {
 	}
 	s.checksum = crc32.Update(s.checksum, s.crc, s.buf)
 	s.bytes += int64(len(s.buf))
+	s.written.Add(int64(len(s.buf)))
 	s.buf = s.buf[:0]
 	return nil
 }
+
+// BytesWritten is how many bytes it has written to files; any goroutine may ask.
+func (s *filesystem) BytesWritten() int64 { return s.written.Load() }
 
 // Flush has nothing to do: what is gathered is part of the next segment.
 func (s *filesystem) Flush(exec.Collector) error { return nil }

@@ -308,6 +308,9 @@ func (s *filesystem) Snapshot(weir.CheckpointID) ([]json.RawMessage, error) {
 	return items, nil
 }
 
+// BytesRead is how many bytes of files it has read.
+func (s *filesystem) BytesRead() int64 { return s.reader.read }
+
 // Close closes the file being read.
 func (s *filesystem) Close() error {
 	s.closeFile()

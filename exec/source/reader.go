@@ -37,6 +37,7 @@ type reader struct {
 	n    int   // behind the last line feed
 	m    int   // behind the last byte read
 	end  bool  // buf[:m] reaches the end of the file
+	read int64 // bytes, of all files
 
 	quotes  bool  // look for quotes
 	plain   bool  // there are none in buf[:m]
@@ -95,6 +96,7 @@ func (r *reader) load(until int64) (whole bool, err error) {
 	if err := r.readAt(fresh, at); err != nil {
 		return false, err
 	}
+	r.read += want
 	if r.quotes {
 		r.note(fresh, at)
 	}

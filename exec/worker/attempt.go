@@ -219,18 +219,29 @@ func (a *attempt) running() deploy.Running {
 	for _, t := range a.m.Tasks {
 		stats := deploy.TaskStats{Task: t.Task}
 		if task := a.mu.tasks[t.Task]; task != nil {
-			s := task.Stats()
-			stats.RowsIn, stats.RowsOut, stats.Busy, stats.Blocked, stats.Ended = s.RowsIn, s.RowsOut, s.Busy, s.BackPressured, s.Ended
-			stats.Rejected = s.Rejected
-			stats.State, stats.Spilled, stats.Uploads, stats.Delta = s.StateBytes, s.SpilledEntries, s.UploadBytes, s.DeltaSeconds
-			ops := a.m.Graph.Chains[t.Task.Chain].Operators
-			if last := len(ops) - 1; ops[last].Kind == plan.Sink || ops[last].Kind == plan.Result {
-				stats.RowsOut = s.Operators[last].RowsIn
-			}
+			stats = statsOf(task.Stats(), a.m.Graph.Chains[t.Task.Chain].Operators)
 		}
 		r.Tasks = append(r.Tasks, stats)
 	}
 	return r
+}
+
+// statsOf are what a heartbeat says of a task.
+func statsOf(s exec.Stats, ops []plan.Operator) deploy.TaskStats {
+	stats := deploy.TaskStats{
+		Task: s.Task, RowsIn: s.RowsIn, RowsOut: s.RowsOut, BytesIn: s.BytesIn, BytesOut: s.BytesOut,
+		Age: s.Age.Microseconds(), Waited: s.Waited.Microseconds(), Blocked: s.Blocked.Microseconds(), Ended: s.Ended, Rejected: s.Rejected,
+		State: s.StateBytes, Spilled: s.SpilledEntries, Uploads: s.UploadBytes, Delta: s.DeltaSeconds,
+	}
+	if last := len(ops) - 1; ops[last].Kind == plan.Sink || ops[last].Kind == plan.Result {
+		stats.RowsOut = s.Operators[last].RowsIn
+	}
+	if len(s.Operators) > 1 {
+		for _, o := range s.Operators {
+			stats.Operators = append(stats.Operators, deploy.OperatorStats{RowsIn: o.RowsIn, BytesIn: o.BytesIn, Busy: o.Busy.Microseconds()})
+		}
+	}
+	return stats
 }
 
 // channels gives an attempt's tasks their ends of channels.

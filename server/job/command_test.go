@@ -157,7 +157,7 @@ func TestThousandTasks(t *testing.T) {
 	beat := deploy.Heartbeat{Header: deploy.Head(), Worker: "w1", Incarnation: weir.NewIncarnation(), Slots: 500, UsedSlots: 500}
 	running := deploy.Running{Job: weir.NewJobID(), Attempt: weir.NewAttemptID(1)}
 	for i := range 1000 {
-		running.Tasks = append(running.Tasks, deploy.TaskStats{Task: weir.TaskID{Chain: i % 2, Subtask: i / 2}, RowsIn: int64(i) * 1e9, Busy: 0.123456789})
+		running.Tasks = append(running.Tasks, deploy.TaskStats{Task: weir.TaskID{Chain: i % 2, Subtask: i / 2}, RowsIn: int64(i) * 1e9, BytesIn: int64(i) * 1e10, Age: int64(i) * 1e6, Waited: 123456, Operators: make([]deploy.OperatorStats, 3)})
 	}
 	beat.Attempts = []deploy.Running{running}
 	ctl := c.Control("w1")

@@ -42,7 +42,7 @@ func (s *Service) ratesOf(j weir.Job) (Rates, error) {
 	}
 	r := Rates{Attempt: j.Attempt, Chains: make([]ChainRates, len(g.Chains))}
 	for i := range r.Chains {
-		r.Chains[i].Chain = i
+		r.Chains[i].Chain, r.Chains[i].Operators = i, make([]OperatorRates, len(g.Chains[i].Operators))
 	}
 	s.mu.Lock()
 	if kept := s.mu.ended[j.ID]; kept.attempt == j.Attempt {
@@ -51,7 +51,7 @@ func (s *Service) ratesOf(j weir.Job) (Rates, error) {
 		}
 	} else if !j.Status.Terminal() {
 		for _, w := range s.mu.workers.alive() {
-			w.addRates(j.ID, j.Attempt, &r)
+			w.addRates(s.now(), j.ID, j.Attempt, &r)
 		}
 	}
 	s.mu.Unlock()
@@ -63,12 +63,15 @@ func (s *Service) ratesOf(j weir.Job) (Rates, error) {
 		if !hasInput(g.Edges, i) {
 			r.RowsIn += c.RowsIn
 			r.RowsInPerSecond += c.RowsInPerSecond
+			r.BytesIn += c.BytesIn
+			r.BytesInPerSecond += c.BytesInPerSecond
 		}
 		if !hasOutput(g.Edges, i) {
 			r.RowsOut += c.RowsOut
 			r.RowsOutPerSecond += c.RowsOutPerSecond
 		}
 	}
+	r.Bottleneck = r.bottleneck(&g)
 	return r, nil
 }
 
@@ -79,8 +82,7 @@ func (r *Rates) add(t deploy.TaskStats) *ChainRates {
 	}
 	c := &r.Chains[t.Task.Chain]
 	c.Tasks++
-	c.RowsIn += t.RowsIn
-	c.RowsOut += t.RowsOut
+	c.total(t)
 	c.State.add(StateFigures{t.State, t.Spilled, t.Uploads, t.Delta})
 	r.RowsRejected += t.Rejected
 	if at := time.UnixMicro(t.Watermark); t.Watermark != 0 && (c.Watermark.IsZero() || at.Before(c.Watermark)) {
@@ -130,8 +132,10 @@ func (s *Service) keep(job weir.JobID, attempt weir.AttemptID, l *lastWords) {
 	s.mu.ended[job] = endedAttempt{attempt, l.tasks}
 }
 
-// addRates adds what a worker's tasks of an attempt did to their chains.
-func (w *workerState) addRates(job weir.JobID, attempt weir.AttemptID, r *Rates) {
+// addRates adds what a worker's tasks of an attempt did to their chains. Rates are of the
+// last seconds: from the first heartbeat of that time on, or where the task has begun since,
+// from its beginning. A worker that tells nothing any more has none.
+func (w *workerState) addRates(now time.Time, job weir.JobID, attempt weir.AttemptID, r *Rates) {
 	last := w.history[len(w.history)-1]
 	first := last
 	for _, h := range w.history {
@@ -140,18 +144,17 @@ func (w *workerState) addRates(job weir.JobID, attempt weir.AttemptID, r *Rates)
 			break
 		}
 	}
-	seconds := last.at.Sub(first.at).Seconds()
-	for task, now := range statsOf(w.beat, job, attempt) {
-		c := r.add(now)
-		if c == nil {
+	then := statsOf(first.beat, job, attempt)
+	for task, t := range statsOf(w.beat, job, attempt) {
+		c := r.add(t)
+		if c == nil || now.Sub(last.at) > rateOld {
 			continue
 		}
-		c.Busy, c.Blocked = max(c.Busy, now.Busy), max(c.Blocked, now.Blocked)
-		if seconds > 0 {
-			before := statsOf(first.beat, job, attempt)[task]
-			c.RowsInPerSecond += float64(now.RowsIn-before.RowsIn) / seconds
-			c.RowsOutPerSecond += float64(now.RowsOut-before.RowsOut) / seconds
+		before := then[task]
+		if t.Age > 0 && t.Age <= rateOver.Microseconds() {
+			before = deploy.TaskStats{}
 		}
+		c.rate(before, t, last.at.Sub(first.at).Seconds())
 	}
 }
 

@@ -23,7 +23,7 @@ func TestRates(t *testing.T) {
 		}
 		r.heard(now.Add(time.Duration(second)*time.Second), beat)
 		rates := Rates{Chains: make([]ChainRates, 1)}
-		r.workers["w1"].addRates("j", attempt, &rates)
+		r.workers["w1"].addRates(now.Add(time.Duration(second)*time.Second), "j", attempt, &rates)
 		if got := rates.Chains[0].RowsInPerSecond; got != c.want || rates.Known() != (c.rows >= 0) {
 			t.Errorf("after %d s: %v rows/s, known %v; want %v", second, got, rates.Known(), c.want)
 		}

@@ -30,11 +30,14 @@ type Rates struct {
 	RowsOut int64 // given to sinks and results
 	// RowsRejected are all that the job rejected since it began, not the attempt.
 	RowsRejected int64
-	// RowsInPerSecond and RowsOutPerSecond are those of the last seconds.
+	BytesIn      int64 // read by sources
+	// RowsInPerSecond, RowsOutPerSecond and BytesInPerSecond are those of the last seconds.
 	RowsInPerSecond  float64
 	RowsOutPerSecond float64
+	BytesInPerSecond float64
 	State            StateFigures
 	Chains           []ChainRates // by chain of the graph
+	Bottleneck       *Bottleneck  // nil: nothing holds the job up but its sources' pace
 }
 
 // StateFigures are those of the state of tasks.
@@ -60,18 +63,23 @@ func (r *Rates) Known() bool {
 
 // ChainRates are the figures of one chain, over its subtasks.
 type ChainRates struct {
-	Chain            int
-	Tasks            int // that told their figures
-	RowsIn           int64
-	RowsOut          int64
-	RowsInPerSecond  float64
-	RowsOutPerSecond float64
-	// Busy and Blocked are the shares of time, 0 to 1, of its busiest and its most
-	// blocked subtask.
-	Busy      float64
-	Blocked   float64
-	Watermark time.Time // the lowest; zero: none
-	State     StateFigures
+	Chain int
+	Tasks int // that told their figures
+	Flow
+	// Busy, Blocked and Idle are shares of the last seconds, 0 to 1, on average over its
+	// subtasks: at work, waiting for a full channel, and for input or time. They add up to 1;
+	// all are 0 where nothing is known of them.
+	Busy, Blocked, Idle float64
+	// Busiest is the subtask that is busy most; MostBlocked is the share of the most blocked one.
+	Busiest     Share
+	MostBlocked float64
+	// IdleSeconds and BlockedSeconds are those of all subtasks since the attempt began.
+	IdleSeconds, BlockedSeconds float64
+	Watermark                   time.Time // the lowest; zero: none
+	State                       StateFigures
+	Operators                   []OperatorRates // of the chain, in order
+
+	shares int // of its tasks: those whose shares are known
 }
 
 // The bounds by which a worker is judged (ARCHITECTURE §7).
@@ -83,7 +91,8 @@ const (
 	silentFor     = 5 * time.Second        // it is there and says nothing, others are heard
 	silentAlone   = 60 * time.Second       // nobody else is heard either: it may be our own fault
 	forgottenFor  = 30 * time.Second       // a lost worker is listed no longer
-	rateOver      = 5 * time.Second        // rates are those of so long
+	rateOver      = 5 * time.Second        // rates and shares are those of so long
+	rateOld       = 3 * time.Second        // who has told nothing for longer has no rates
 	beatsKept     = 16
 	formerKept    = 16
 	twinBeats     = 3                       // a former life says so much: it is no late word

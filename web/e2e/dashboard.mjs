@@ -66,6 +66,30 @@ await step("a query becomes a job whose result grows", async () => {
   await shot("job-overview");
 });
 
+await step("the graph says how busy its operators are and which one holds the job up", async () => {
+  const sql = "CREATE TABLE fast (k BIGINT, word STRING) WITH ('connector' = 'datagen'); SELECT k, COUNT(*) AS n, MAX(word) AS w FROM fast WHERE k < 100 GROUP BY k";
+  const made = await page.request.post(`${url}/v1/jobs`, { data: { name: "unpaced", sql, parallelism: 1 } });
+  assert.equal(made.status(), 201, await made.text());
+  await page.goto(`${url}/jobs/unpaced`);
+  const source = page.locator(".react-flow__node", { hasText: "fast" });
+  await source.getByText(/^[\d.,]+( [kM])? rows\/s, [\d.]+ ([KMG]i)?B\/s$/).waitFor();
+  await source.getByText("bottleneck", { exact: true }).waitFor();
+  const load = await source.getByRole("img", { name: /^busy \d+%.*, back-pressured \d+%, idle \d+%$/ }).getAttribute("aria-label");
+  assert.ok(Number(load.match(/busy (\d+)%/)[1]) >= 50, load);
+  assert.equal(await page.locator(".node.bottleneck").count(), 1);
+  const own = (await source.locator(".share").allInnerTexts()).map(parseFloat);
+  assert.ok(own.length > 1 && own.reduce((a, b) => a + b) >= 50, own.join());
+  await source.click();
+  const row = page.getByRole("table", { name: "Operators" }).getByRole("row").filter({ hasText: "fast" });
+  await row.getByRole("cell", { name: /^\d+%$/ }).waitFor();
+  await shot("job-graph-light");
+  await button("Dark").click();
+  await shot("job-graph-dark");
+  await button("Light").click();
+  await page.request.post(`${url}/v1/jobs/unpaced/cancel`);
+  await page.goto(`${url}/jobs/behaviors`);
+});
+
 await step("a savepoint is taken by its button", async () => {
   await button("Savepoint").click();
   const dialog = page.getByRole("dialog");

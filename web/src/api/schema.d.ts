@@ -657,6 +657,21 @@ export interface components {
         AttemptList: {
             attempts: components["schemas"]["Attempt"][];
         };
+        Bottleneck: {
+            /** @description the operator's share of that one's time, 0 to 1 */
+            busy: number;
+            chain: number;
+            name: string;
+            /** @description its id */
+            operator: string;
+            /** @description the busiest */
+            subtask: number;
+        };
+        BusySubtask: {
+            /** @description share of time, 0 to 1 */
+            busy: number;
+            subtask: number;
+        };
         CancelRequest: {
             /** @description Give up output that no sink has made visible yet. */
             abandon_output?: boolean;
@@ -935,7 +950,11 @@ export interface components {
              * @example checkpoint:7
              */
             base: string;
+            /** @description absent: nothing holds it up */
+            bottleneck?: components["schemas"]["Bottleneck"];
             bounded: boolean;
+            /** @description read by its sources, likewise */
+            bytes_in_per_second?: number;
             checkpoint: components["schemas"]["CheckpointOptions"];
             /** Format: date-time */
             created_at: string;
@@ -964,7 +983,7 @@ export interface components {
             restored_from: string;
             /** @description of its newest attempt; absent: not known, as nobody tells (any more) */
             rows_in?: number;
-            /** @description of the last seconds */
+            /** @description of the last 5 seconds */
             rows_in_per_second?: number;
             rows_out?: number;
             /** @description since the job began: see on_row_error */
@@ -978,13 +997,18 @@ export interface components {
             stop_savepoint?: string;
         };
         JobChain: {
-            /** @description of the most blocked one */
             back_pressured: number;
-            /** @description share of time of the busiest subtask */
+            busiest?: components["schemas"]["BusySubtask"];
+            /** @description Shares of the last 5 seconds, 0 to 1, on average over its subtasks: at work, waiting for a full channel, waiting for input or time. They add up to 1, or are all 0 where nobody tells. */
             busy: number;
+            bytes_in?: number;
+            bytes_in_per_second?: number;
+            bytes_out?: number;
+            bytes_out_per_second?: number;
             /** @description of a core, that went into writing what changed of the state */
             delta_seconds?: number;
-            operators: components["schemas"]["PlanOperator"][];
+            idle: number;
+            operators: components["schemas"]["JobOperator"][];
             /** @description its subtasks */
             parallelism: number;
             rows_in?: number;
@@ -1031,6 +1055,10 @@ export interface components {
         };
         JobMetrics: {
             attempt: number;
+            bottleneck?: components["schemas"]["Bottleneck"];
+            /** @description read by sources */
+            bytes_in?: number;
+            bytes_in_per_second?: number;
             /** @description By edge, sender and receiver; none where no attempt runs. */
             channels: components["schemas"]["JobChannel"][];
             /** @description of a core, since the attempt began, that went into writing what changed of the state */
@@ -1038,11 +1066,14 @@ export interface components {
             /** @description its id */
             job: string;
             name: string;
+            /** @description By chain, in the order of the job's plan. */
+            operators: components["schemas"]["JobOperator"][];
             /** @description read by sources since the attempt began */
             rows_in?: number;
             rows_in_per_second?: number;
             /** @description given to sinks and results */
             rows_out?: number;
+            /** @description like rows_in_per_second, of the last 5 seconds */
             rows_out_per_second?: number;
             /** @description since the job began */
             rows_rejected?: number;
@@ -1060,7 +1091,34 @@ export interface components {
             /** @description of changes that no completed checkpoint holds yet, in memory */
             upload_bytes?: number;
         };
+        JobOperator: {
+            back_pressured: number;
+            /** @description of its subtasks, and its own share there */
+            busiest?: components["schemas"]["BusySubtask"];
+            /**
+             * @description Busy is its own share of the time of the last 5 seconds, 0 to 1, on average over its subtasks. The other shares are its chain's:
+             *     the busy ones of a chain's operators, back_pressured and idle add up to 1.
+             */
+            busy: number;
+            bytes_in?: number;
+            bytes_in_per_second?: number;
+            bytes_out?: number;
+            bytes_out_per_second?: number;
+            /** @description its place in the chains of the job's plan */
+            chain: number;
+            id: string;
+            idle: number;
+            kind: string;
+            name: string;
+            /** @description its subtasks */
+            parallelism: number;
+            rows_in?: number;
+            rows_in_per_second?: number;
+            rows_out?: number;
+            rows_out_per_second?: number;
+        };
         JobPlan: {
+            bottleneck?: components["schemas"]["Bottleneck"];
             chains: components["schemas"]["JobChain"][];
             edges: components["schemas"]["PlanEdge"][];
             text: string;
