@@ -153,6 +153,7 @@ func (t *tally) null() { t.rows, t.nulls = t.rows+1, t.nulls+1 }
 // merge puts all into the first one, each table in a goroutine of its own.
 func merge(tallies []*tally) {
 	all := tallies[0]
+	touched := make([]uint64, len(all.numbers)) // else the loads would be left out
 	var group sync.WaitGroup
 	for i := range all.numbers {
 		group.Go(func() {
@@ -165,7 +166,7 @@ func merge(tallies []*tally) {
 					for j, s := range part {
 						keys[j] = s.key
 					}
-					t.touched += into.touch(keys[:len(part)])
+					touched[i] += into.touch(keys[:len(part)])
 					for _, s := range part {
 						if s.n != 0 {
 							into.add(s.key, s.n)
@@ -176,6 +177,9 @@ func merge(tallies []*tally) {
 		})
 	}
 	group.Wait()
+	for _, sum := range touched {
+		all.touched += sum
+	}
 	for _, t := range tallies[1:] {
 		all.rows += t.rows
 		all.nulls += t.nulls
