@@ -44,8 +44,9 @@ take() {
   (cd "$work/run" && exec "$work/$1.test" -test.run '^$' -test.bench "$bench" -test.benchtime "$time" -test.timeout 10m)
 }
 
+# Without paths, what is the same at both is compiled once, and the same to the byte.
 mkdir "$work/run" "$work/base"
-alone go test -c -o "$work/now.test" ./bench/stage
+alone go test -trimpath -c -o "$work/now.test" ./bench/stage
 
 if [[ -z $base ]]; then
   alone take now >"$work/now.txt"
@@ -67,7 +68,7 @@ mkdir -p "$work/kept" "$own"
 cp -r "$own/." "$work/kept"
 rm -rf "$own"
 cp -r bench/stage "$own"
-build() { (cd "$work/base" && exec go test -c -o "$work/base.test" ./bench/stage); }
+build() { (cd "$work/base" && exec go test -trimpath -c -o "$work/base.test" ./bench/stage); }
 if ! alone build 2>"$work/errors"; then
   sed 's/^/  /' "$work/errors" >&2
   if [[ -z $(ls -A "$work/kept") ]]; then

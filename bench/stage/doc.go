@@ -7,12 +7,13 @@
 //	make bench-stages                     each once, as a table
 //	make bench-compare BASE=main          a commit beside what lies here
 //
-// Each reports the nanoseconds and the allocations of a row; where bytes are read or made, also
-// how many a row has and how many go by in a second. ../NOTES.md says what is in a number.
+// Each reports the nanoseconds of processor time and the allocations of a row; where bytes are
+// read or made, also how many a row has and how many go by in a second of that time. ../NOTES.md
+// says what is in a number.
 //
 // All go through what the packages export, and take operators out of plans of SQL, so that the
-// same files measure another commit. An operator is given its batches as a source would: each
-// just written, and the operator's own. Writing it is not timed.
+// same files measure another commit. An operator is given batches that are its own, as a source
+// would; writing them is not timed.
 //
 // TestStages runs each stage once, over fewer rows and keys, and checks what comes out.
 package stage

@@ -18,30 +18,42 @@ import (
 // passes is how many batches most stages take at a time.
 const passes = 64
 
-// processing gives so many batches at a time to an operator, whose own time alone counts. check compares the sum
-// of what put says of each batch with that of what got says of each that comes out.
-func processing(s *site, o exec.Operator, batches int, next feed, put, got func(b *batch.Batch) uint64) *body {
-	e := &end{}
-	var look func(b *batch.Batch)
-	once := func() (spent time.Duration) {
-		for range batches {
-			b := next()
-			if look != nil {
-				look(b)
-			}
-			began := time.Now()
-			s.must(o.Process(b, e))
-			spent += time.Since(began)
-		}
-		return spent
+// take makes the next so many batches, in the memory of into.
+func (f feed) take(n int, into []*batch.Batch) []*batch.Batch {
+	into = into[:0]
+	for range n {
+		into = append(into, f())
 	}
-	return &body{rows: batches * batch.Target, once: once, check: func() {
+	return into
+}
+
+// processing gives so many batches at a time to an operator, whose own time alone counts. check
+// compares the sum of what put says of each batch with that of what got says of each that comes out.
+func processing(s *site, o exec.Operator, n int, next feed, put, got func(b *batch.Batch) uint64) *body {
+	e := &end{}
+	var batches []*batch.Batch
+	process := func() {
+		for _, b := range batches {
+			s.must(o.Process(b, e))
+		}
+	}
+	once := func() time.Duration {
+		batches = next.take(n, batches)
+		began := processorTime()
+		process()
+		return processorTime() - began
+	}
+	return &body{rows: n * batch.Target, once: once, check: func() {
 		var sum, ins uint64
-		look = func(b *batch.Batch) { n := put(b); sum, ins = sum+n, ins|n }
+		batches = next.take(n, batches)
+		for _, b := range batches {
+			n := put(b)
+			sum, ins = sum+n, ins|n
+		}
 		e.see = func(b *batch.Batch) { sum -= got(b) }
-		once()
+		process()
 		s.must(o.End(e))
-		if look, e.see = nil, nil; sum != 0 || ins == 0 {
+		if e.see = nil; sum != 0 || ins == 0 {
 			s.Error("what came out is not the answer")
 		}
 	}}
@@ -200,15 +212,16 @@ func sinks() (all []stage) {
 			rows := s.rows()[:min(passes, len(s.rows()))]
 			want := text("rows."+format, rows)
 			next := inTurn(rows, []int{user, item, category, behavior, ts})
+			var batches []*batch.Batch
 			write := func(end func(o exec.Operator)) (spent time.Duration) {
 				o, err := sink.Open(context.Background(), p.setup(s))
 				s.must(err)
-				for range rows {
-					b := next()
-					began := time.Now()
+				batches = next.take(len(rows), batches)
+				began := processorTime()
+				for _, b := range batches {
 					s.must(o.Process(b, nil))
-					spent += time.Since(began)
 				}
+				spent = processorTime() - began
 				end(o)
 				s.must(o.Close()) // what is not sealed goes
 				return spent
