@@ -64,6 +64,8 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// measure reports the mean of all passes: what a pass now and then pays for the others, as
+// collections and the tables that a passing aggregate tries, is in it.
 func (b *body) measure(tb *testing.B) {
 	b.once() // what grows has grown
 	before := mallocs()
