@@ -106,7 +106,7 @@ bench: build ## speed beside loops written by hand, half an hour: bin/bench.md, 
 	$(GO) run ./bench speed -weir bin/weir -markdown bin/bench.md -json bin/bench.json
 
 .PHONY: bench-flink
-bench-flink: build ## the same and Flink in one run, an hour, where Java 17 and Maven are: bin/bench-flink.md, .json
+bench-flink: build ## the same and Flink in one run, three quarters of an hour, where Java 17 and Maven are: bin/bench-flink.md, .json
 	$(GO) run ./bench speed -flink -weir bin/weir -markdown bin/bench-flink.md -json bin/bench-flink.json
 
 .PHONY: bench-queries
