@@ -225,6 +225,11 @@ func (c *BuildConfig) openChain(ctx context.Context, t *Task) error {
 	behind := len(chain.Operators) - len(t.nodes) // of the source
 	for i, n := range t.nodes {
 		n.index, n.slot = i, behind+i
+		if f, ok := n.op.(Follower); ok && i > 0 {
+			if err := f.Follow(t.nodes[i-1].op); err != nil {
+				return fmt.Errorf("%s: %w", n.setup.Operator.Name, err)
+			}
+		}
 	}
 	t.meter.start(t.now, &t.stats, len(chain.Operators))
 	t.uploader.mu.Lock()
@@ -255,7 +260,7 @@ func (c *BuildConfig) setup(ctx context.Context, t *Task, i int) (Setup, *state.
 	} else if s.Parallelism > 1 {
 		s.Agree = c.agreement(s.Operator.ID, s.Subtask)
 	}
-	if !keepsState(s.Operator.Kind) {
+	if !keepsState(s.Operator) {
 		return s, nil, nil
 	}
 	s.State = state.New(state.Options{
@@ -287,9 +292,9 @@ func (c *BuildConfig) foreign(h checkpoint.Handle) bool {
 	return h.Object != "" && !strings.HasPrefix(h.Object, checkpoint.JobPrefix(c.Job))
 }
 
-// keepsState reports whether operators of a kind keep keyed state.
-func keepsState(k plan.OperatorKind) bool {
-	return k == plan.GlobalAggregate || k == plan.Result || k == plan.Rejects
+// keepsState reports whether an operator keeps keyed state.
+func keepsState(o plan.Operator) bool {
+	return o.Kind == plan.GlobalAggregate || o.Kind == plan.Result && !o.Result.Groups || o.Kind == plan.Rejects
 }
 
 // input returns the schema that operator i of a chain reads; nil for a source.

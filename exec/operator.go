@@ -86,6 +86,12 @@ type Snapshotter interface {
 	Snapshot(id weir.CheckpointID) ([]json.RawMessage, error)
 }
 
+// A Follower is an operator that also reads the state of the one in front of it.
+type Follower interface {
+	// Follow is called once, when both are open, before the first batch.
+	Follow(before Operator) error
+}
+
 // A Committer is a sink whose output becomes visible only after the decision (I10).
 type Committer interface {
 	Snapshotter

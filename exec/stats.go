@@ -81,6 +81,18 @@ func (c *counters) doing() string {
 	return ""
 }
 
+// A skipping operator counts rows that it was spared; any goroutine may ask it.
+type skipping interface{ Skipped() int64 }
+
+// taken is how many rows the node's operator took in, or was spared.
+func (n *node) taken() int64 {
+	rows := n.rowsIn.Load()
+	if s, ok := n.op.(skipping); ok {
+		rows += s.Skipped()
+	}
+	return rows
+}
+
 // A rejected operator counts rejected rows; any goroutine may ask it.
 type rejected interface{ Rejected() int64 }
 
@@ -149,7 +161,7 @@ func (t *Task) operatorStats(s *Stats) []OperatorStats {
 		list = append(list, OperatorStats{Operator: t.sourceSetup.Operator.ID})
 	}
 	for _, n := range t.nodes {
-		list = append(list, OperatorStats{Operator: n.setup.Operator.ID, RowsIn: n.rowsIn.Load(), BytesIn: n.bytesIn.Load()})
+		list = append(list, OperatorStats{Operator: n.setup.Operator.ID, RowsIn: n.taken(), BytesIn: n.bytesIn.Load()})
 	}
 	busy := t.meter.divide(s.Age - s.Waited - s.Blocked)
 	for i := range list {

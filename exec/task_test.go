@@ -349,7 +349,7 @@ func TestReadSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	chain := c.Graph.Chains[1].Operators
-	stored, err := op.OpenStored(chain[1], chain[0].Schema, store)
+	stored, err := op.OpenStored(chain[1], nil, chain[0].Schema, store)
 	if err != nil {
 		t.Fatal(err)
 	}

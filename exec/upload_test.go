@@ -80,7 +80,7 @@ func whole(t *testing.T, c exectest.Config, s *exectest.Snapshot) (rows int) {
 		t.Fatal(err)
 	}
 	chain := c.Graph.Chains[1].Operators
-	result, err := op.OpenStored(chain[1], chain[0].Schema, store)
+	result, err := op.OpenStored(chain[1], nil, chain[0].Schema, store)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,11 @@ func (l *lowering) result(t target) {
 		spec.Show = upTo(shown)
 		l.add(s, plan.Operator{Kind: plan.Result, Schema: l.graph.Result, Result: &spec}, "", t.identity)
 	}
+	if a, show, ok := l.keptGroups(t.rel); ok {
+		s := l.relation(a)[0]
+		l.add(&s, plan.Operator{Kind: plan.Result, Schema: l.graph.Result, Result: &plan.ResultSpec{Keys: upTo(a.keyColumns()), Groups: true, Show: show}}, "", t.identity)
+		return
+	}
 	if r, keys, ok := carryKeys(t.rel); ok {
 		s := l.groups(r)
 		keep(&s, plan.ResultSpec{Keys: keys})
@@ -52,6 +57,26 @@ func (l *lowering) result(t target) {
 		l.project(&s, l.graph.Result, planColumnsOf(s.schema[:shown]))
 	}
 	keep(&s, plan.ResultSpec{Keys: []int{}, Multiset: true})
+}
+
+// keptGroups reports whether the rows of a result are groups as an aggregate keeps them,
+// columns left out or in another order, and which are shown. Values that may not fit their
+// type fail the job when they change, so they are computed then.
+func (l *lowering) keptGroups(r relation) (a *aggregate, show []int, ok bool) {
+	show = upTo(len(r.columns()))
+	if p, is := r.(*project); is {
+		for i, e := range p.exprs {
+			if e.Op != expr.OpColumn {
+				return nil, nil, false
+			}
+			show[i] = e.Column
+		}
+		r = p.input
+	}
+	a, ok = r.(*aggregate)
+	return a, show, ok && !a.final && !l.shared[a] && !slices.ContainsFunc(a.aggs, func(c call) bool {
+		return (c.fn == expr.Sum || c.fn == expr.Avg) && c.typ.Kind != expr.Double
+	})
 }
 
 // groups lowers filtered and projected groups. Where a projection only renames the

@@ -50,6 +50,9 @@ func State(g *plan.Graph) []StateUse {
 			case plan.GlobalAggregate:
 				list = append(list, aggregateState(op, input, sets, endless[i])...)
 			case plan.Result:
+				if op.Result.Groups {
+					continue // it keeps nothing
+				}
 				list = append(list, resultState(op, input, sets, endless[i]))
 			}
 			input = op.Schema

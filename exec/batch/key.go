@@ -30,6 +30,9 @@ func EncodeKey(dst []byte, b *Batch, keys []int, row int) []byte {
 	return dst
 }
 
+// EncodeValue appends the encoding of one value to dst.
+func EncodeValue(dst []byte, v *Vector, row int) []byte { return v.encodeKey(dst, row) }
+
 // EncodeIntKey returns the payload of an Ints value in a key: the 8 bytes behind the tag.
 func EncodeIntKey(x int64) uint64 { return uint64(x) ^ 1<<63 }
 

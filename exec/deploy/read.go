@@ -37,10 +37,12 @@ type Order struct {
 	Desc   bool   `json:"desc,omitempty"`
 }
 
-// A Snapshot is the state of a result or rejects operator in a checkpoint.
+// A Snapshot is the state of a result or rejects operator in a checkpoint, or that of the
+// aggregate whose groups are the result's rows.
 type Snapshot struct {
 	Operator       plan.Operator       `json:"operator"`
-	Input          []plan.Column       `json:"input"` // the schema of its input
+	Groups         *plan.Operator      `json:"groups,omitempty"` // that aggregate
+	Input          []plan.Column       `json:"input"`            // the schema of what the one reads whose state it is
 	MaxParallelism int                 `json:"max_parallelism"`
 	Handles        []checkpoint.Handle `json:"handles"`
 }

@@ -197,6 +197,11 @@ func (r *attack) openAll(n int) error {
 			if err != nil {
 				return err
 			}
+			if f, ok := op.(exec.Follower); ok && i > 0 {
+				if err := f.Follow(s.ops[i-1]); err != nil {
+					return err
+				}
+			}
 			s.setups, s.ops = append(s.setups, setup), append(s.ops, op)
 			input = o.Schema
 		}

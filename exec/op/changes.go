@@ -23,6 +23,7 @@ type changeLog struct {
 	last  uint64 // the version of the newest change
 	first uint64 // the oldest version that is kept; last+1: none
 	asked uint64 // the newest version when somebody asked
+	most  uint64 // changes that are kept unasked
 	ring  []change
 	text  []byte // rows
 	gone  int    // bytes that lay before text
@@ -35,7 +36,7 @@ type change struct {
 }
 
 func newChangeLog(base uint64) changeLog {
-	return changeLog{base: base, last: base, first: base + 1, asked: base}
+	return changeLog{base: base, last: base, first: base + 1, asked: base, most: unasked}
 }
 
 func (l *changeLog) at(version uint64) *change {
@@ -43,7 +44,7 @@ func (l *changeLog) at(version uint64) *change {
 }
 
 // wanted reports whether the next change is kept.
-func (l *changeLog) wanted() bool { return l.last-l.asked < unasked }
+func (l *changeLog) wanted() bool { return l.last-l.asked < l.most }
 
 // skip counts changes that are not kept.
 func (l *changeLog) skip(n int) {

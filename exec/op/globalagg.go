@@ -26,6 +26,7 @@ type globalAgg struct {
 	table  *state.Table
 	pool   *batch.Pool
 	always always
+	kept   *result // whose rows the groups are; nil: nobody's
 
 	hashes  []uint64 // scratch: per row of a batch
 	slots   []int
@@ -171,13 +172,26 @@ func (a *globalAgg) Process(b *batch.Batch, out exec.Collector) error {
 			return err
 		}
 	}
-	if a.spec.Final {
-		if a.spec.Changing {
-			a.dropEmpty()
-		}
-		return nil
+	if a.emits() {
+		return a.emitChanges(b, out)
 	}
-	return a.emitChanges(b, out)
+	if a.spec.Changing {
+		a.dropEmpty()
+	}
+	if a.kept != nil {
+		if len(a.bytes) > 0 {
+			for _, slot := range a.slots {
+				a.estimate(slot)
+			}
+		}
+		a.kept.skip(b.Rows())
+	}
+	return nil
+}
+
+// emits reports whether somebody is to be told what changes just now.
+func (a *globalAgg) emits() bool {
+	return !a.spec.Final && (a.kept == nil || a.kept.log.wanted())
 }
 
 // addRows takes the rows into the words that they feed.
@@ -264,7 +278,7 @@ func (a *globalAgg) find(b *batch.Batch) error {
 	a.fresh = slices.Grow(a.fresh[:0], n)[:n]
 	batch.HashRows(b, a.keys, a.hashes)
 	a.table.UpsertRows(b, a.keys, a.hashes, a.slots, a.fresh)
-	if a.spec.Final && !a.spec.Changing {
+	if !a.emits() && !a.spec.Changing {
 		return nil
 	}
 	a.touched, a.old, a.oldText = a.touched[:0], a.old[:0], a.oldText[:0]

@@ -279,21 +279,25 @@ func (a *globalAgg) emitEntry(to *batch.Batch, e state.Entry) error {
 	if _, err := batch.DecodeKey(e.Key, to.Columns[:len(a.keys)]); err != nil {
 		return err
 	}
-	w := e.Words
-	if len(a.bytes) > 0 {
-		w = slices.Clone(w)
-		a.estimates(w, e.Blob)
+	if err := a.appendValues(to.Columns[len(a.keys):], slices.Clone(e.Words), e.Blob); err != nil {
+		return err
 	}
+	to.EndRow(batch.Insert)
+	return nil
+}
+
+// appendValues appends the values of a group, one to each column. It brings the words up to date.
+func (a *globalAgg) appendValues(cols []batch.Vector, w []uint64, blob []byte) error {
+	a.estimates(w, blob)
 	for i := range a.accs {
 		acc := &a.accs[i]
 		var part []byte
 		if acc.kind == leastStrings {
-			part = partOf(e.Blob, acc.part)
+			part = partOf(blob, acc.part)
 		}
-		if err := acc.appendFinal(&to.Columns[len(a.keys)+i], w[acc.word:], part); err != nil {
+		if err := acc.appendFinal(&cols[i], w[acc.word:], part); err != nil {
 			return err
 		}
 	}
-	to.EndRow(batch.Insert)
 	return nil
 }

@@ -22,6 +22,16 @@ type view struct {
 	row      []batch.Vector                   // scratch: one decoded row
 	ordering int                              // how many of the columns an order may name
 	object   func(v *view, dst []byte) []byte // appends the decoded row; nil: an object of the shown columns
+	groups   *groupRows                       // the entries are groups; nil: an entry's blob is its row, and its word says how often it is there
+}
+
+// rowOf gives the encoded row of an entry, valid until the next call, and how often it is there.
+func (v *view) rowOf(e state.Entry) (row []byte, copies uint64, err error) {
+	if v.groups == nil {
+		return e.Blob, e.Words[0], nil
+	}
+	row, err = v.groups.row(e)
+	return row, 1, err
 }
 
 func newView(o plan.Operator, input []plan.Column) (view, error) {
@@ -140,8 +150,15 @@ func (v *view) walk(t *state.Table, q exec.Query) (exec.Page, error) {
 	for e := range t.Ranked(from) {
 		place = append(binary.BigEndian.AppendUint32(place[:0], state.Rank(e.Hash)), e.Key...)
 		first := firstCopy(place, q.After)
-		for i := first; i < e.Words[0]; i++ {
-			if ok, err := p.add(e.Blob, copyOf(place, i), i == first); err != nil || !ok {
+		if first > 0 && v.groups != nil {
+			continue
+		}
+		row, copies, err := v.rowOf(e)
+		if err != nil {
+			return p.page, err
+		}
+		for i := first; i < copies; i++ {
+			if ok, err := p.add(row, copyOf(place, i), i == first); err != nil || !ok {
 				return p.page, err
 			}
 		}
@@ -189,6 +206,8 @@ type collector struct {
 	bound []byte // nothing from here on is wanted; nil: not known yet
 	place []byte // scratch: of the row to add
 	rows  int    // so far
+	// scratch: the rows that are added do not last.
+	scratch bool
 }
 
 // add takes in a row, which is there n times, at c.place.
@@ -197,6 +216,9 @@ func (c *collector) add(blob []byte, n uint64) {
 	for i := firstCopy(c.place, c.after); i < n; i++ {
 		if c.bound != nil && bytes.Compare(c.place, c.bound) >= 0 {
 			return // and so are the further ones, which are greater
+		}
+		if c.scratch {
+			blob = bytes.Clone(blob)
 		}
 		c.found = append(c.found, candidate{copyOf(c.place, i), c.rows, blob})
 		if c.limit > 0 && len(c.found) >= 2*c.limit+1024 {
@@ -217,13 +239,16 @@ func (c *collector) page() []candidate {
 
 // ordered scans the whole table for the page.
 func (v *view) ordered(t *state.Table, q exec.Query, order []ordered) (exec.Page, error) {
-	c := collector{after: q.After, limit: q.Limit}
-	var err error
+	c := collector{after: q.After, limit: q.Limit, scratch: v.groups != nil}
 	for e := range t.Entries() {
-		if c.place, err = v.sortKey(c.place[:0], order, e.Key, e.Blob); err != nil {
+		row, copies, err := v.rowOf(e)
+		if err != nil {
 			return exec.Page{}, err
 		}
-		c.add(e.Blob, e.Words[0])
+		if c.place, err = v.sortKey(c.place[:0], order, e.Key, row); err != nil {
+			return exec.Page{}, err
+		}
+		c.add(row, copies)
 	}
 	p := pager{view: v, q: q, page: exec.Page{Rows: []exec.Row{}}}
 	last := -1

@@ -45,7 +45,7 @@ func TestPages(t *testing.T) {
 		q := exec.Query{Limit: rapid.SampledFrom([]int{0, 1, 7, 100}).Draw(t, "limit"), Bytes: rapid.SampledFrom([]int{0, 1, 500}).Draw(t, "bytes")}
 		snapshot := rapid.Bool().Draw(t, "snapshot")
 		if snapshot {
-			read, err = OpenStored(o, oneInt, store)
+			read, err = OpenStored(o, nil, oneInt, store)
 			must(t, err)
 		}
 		if rapid.Bool().Draw(t, "ordered") {

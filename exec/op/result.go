@@ -3,7 +3,9 @@ package op
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
+	"weir"
 	"weir/exec"
 	"weir/exec/batch"
 	"weir/exec/state"
@@ -12,15 +14,18 @@ import (
 
 // A result keeps the job's result table in keyed state: the key of a row (with
 // Multiset the whole row) → how often it is there and its columns, and beside it a
-// bounded log of the last changes, which is not state.
+// bounded log of the last changes, which is not state. Where its rows are the groups of the
+// aggregate in front of it (Groups), the table is that one's, and it keeps the log alone.
 type result struct {
-	spec  *plan.ResultSpec
-	keys  []int // the columns that identify a row
-	all   []int // every column
-	table *state.Table
-	rows  int64 // in the table, copies too
-	log   changeLog
-	view  view
+	spec    *plan.ResultSpec
+	keys    []int // the columns that identify a row
+	all     []int // every column
+	table   *state.Table
+	rows    int64 // in the table, copies too; of groups, the table's Len
+	log     changeLog
+	view    view
+	input   []plan.Column
+	skipped atomic.Int64 // rows of groups that changed while nobody asked
 
 	hashes []uint64 // scratch: per row of a batch
 	puts   []int32  // of the rows that are put in, which of the selected they are
@@ -37,7 +42,7 @@ func openResult(s exec.Setup) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &result{spec: s.Operator.Result, view: v, log: newChangeLog(uint64(s.Attempt.Number) << 40)}
+	r := &result{spec: s.Operator.Result, view: v, input: s.Input, log: newChangeLog(uint64(s.Attempt.Number) << 40)}
 	for i := range s.Input {
 		r.all = append(r.all, i)
 	}
@@ -45,9 +50,42 @@ func openResult(s exec.Setup) (*result, error) {
 	if r.spec.Multiset {
 		r.keys = r.all
 	}
+	if r.spec.Groups {
+		return r, nil // Follow gives it its table
+	}
 	r.table = resultTable(s.State, s.Operator, s.Input)
 	r.rows = totalRows(r.table, r.spec)
 	return r, nil
+}
+
+// Follow takes the groups of the aggregate in front as its rows, where the plan says so.
+func (r *result) Follow(before exec.Operator) error {
+	if !r.spec.Groups {
+		return nil
+	}
+	a, ok := before.(*globalAgg)
+	if !ok {
+		return fmt.Errorf("%w: a result of groups behind an operator that keeps none", weir.ErrInvalid)
+	}
+	a.kept, r.table, r.view.groups = r, a.table, newGroupRows(a, r.input)
+	return nil
+}
+
+// skip notes that the groups of n rows have changed, and nobody is to be told how.
+func (r *result) skip(n int) {
+	r.log.skip(n)
+	r.skipped.Add(int64(n))
+}
+
+// Skipped counts the rows by which its groups changed without a row put out.
+func (r *result) Skipped() int64 { return r.skipped.Load() }
+
+// total is the number of rows, copies too.
+func (r *result) total() int64 {
+	if r.spec.Groups {
+		return int64(r.table.Len())
+	}
+	return r.rows
 }
 
 // resultTable is the table of a result operator: one word, how often the row is there.
@@ -95,6 +133,8 @@ func (r *result) Process(b *batch.Batch, _ exec.Collector) error {
 			r.log.append(kind, r.row)
 		}
 		switch {
+		case r.spec.Groups:
+			continue // it is there
 		case added(kind):
 			r.puts = append(r.puts, int32(i))
 			continue
@@ -180,13 +220,13 @@ func (r *result) take(kind batch.RowKind, b *batch.Batch, i int) error {
 func (r *result) Read(q exec.Query) (exec.Page, error) {
 	if q.Changes {
 		if page, ok, err := r.log.since(q, &r.view); ok || err != nil {
-			page.Total = r.rows
+			page.Total = r.total()
 			return page, err
 		}
 		q.Limit, q.After = 0, nil
 	}
 	page, err := r.view.read(r.table, q)
-	page.Version, page.Full, page.Total = r.log.last, true, r.rows
+	page.Version, page.Full, page.Total = r.log.last, true, r.total()
 	return page, err
 }
 

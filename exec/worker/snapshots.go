@@ -110,7 +110,7 @@ func (s *snapshots) load(ctx context.Context, blobs blob.Store, x *snapshot, fro
 	if _, err := x.store.Restore(ctx, blobs, from.Handles); err != nil {
 		return err
 	}
-	if x.stored, err = op.OpenStored(from.Operator, from.Input, x.store); err != nil {
+	if x.stored, err = op.OpenStored(from.Operator, from.Groups, from.Input, x.store); err != nil {
 		return err
 	}
 	x.store.Cut().Release() // what an older version wrote counts as changed, and nobody is to be shown it

@@ -199,6 +199,9 @@ type ResultSpec struct {
 	// whole row does, and equal rows are counted.
 	Keys     []int `json:"keys"`
 	Multiset bool  `json:"multiset,omitempty"`
+	// Groups: the rows are the groups of the global aggregate in front of it, whose keys are
+	// Keys. The result keeps no copy of them: it is read out of the aggregate's state.
+	Groups bool `json:"groups,omitempty"`
 	// Show lists the input columns that readers see, in order; the others are hidden keys.
 	Show []int `json:"show"`
 }

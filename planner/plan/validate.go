@@ -111,6 +111,9 @@ func (c Chain) validate(in input, ids map[weir.OperatorID]bool) ([]Column, error
 		if err := op.validate(columns); err != nil {
 			return nil, fmt.Errorf("%s: %w", op.ID, err)
 		}
+		if op.Kind == Result && op.Result.Groups && (i == 0 || !c.Operators[i-1].keepsGroups(op.Result)) {
+			return nil, fmt.Errorf("%s: its rows are to be groups, and no aggregate that keeps them is in front of it", op.ID)
+		}
 		columns = op.Schema
 	}
 	return columns, nil
@@ -151,6 +154,19 @@ func (op Operator) validate(input []Column) error {
 		return fmt.Errorf("its table has %d columns, its input %d", len(op.Sink.Table.Columns), len(input))
 	}
 	return nil
+}
+
+// keepsGroups reports whether the rows of r are op's groups.
+func (op Operator) keepsGroups(r *ResultSpec) bool {
+	if op.Kind != GlobalAggregate || op.Aggregate.Final || r.Multiset || len(r.Keys) != len(op.Aggregate.Keys) {
+		return false
+	}
+	for i, k := range r.Keys {
+		if i != k {
+			return false
+		}
+	}
+	return true
 }
 
 func (op Operator) validateSource() error {

@@ -101,10 +101,10 @@ func (t table) live() bool {
 	return t.job.Status == weir.StatusRunning || t.job.Status == weir.StatusStopping
 }
 
-// input is the schema of what the result operator reads.
-func (t table) input() []plan.Column {
-	if t.op > 0 {
-		return t.graph.Chains[t.chain].Operators[t.op-1].Schema
+// input is the schema of what operator i of the chain reads.
+func (t table) input(i int) []plan.Column {
+	if i > 0 {
+		return t.graph.Chains[t.chain].Operators[i-1].Schema
 	}
 	for _, e := range t.graph.Edges {
 		if e.To == t.chain && e.Rejects {
@@ -260,11 +260,16 @@ func (s *Service) readable(ctx context.Context, t table, from From) (c choice, l
 
 // snapshot collects the handles of the table's operator.
 func (t table) snapshot(m *checkpoint.Manifest) *deploy.Snapshot {
-	op := t.graph.Chains[t.chain].Operators[t.op]
-	snap := &deploy.Snapshot{Operator: op, Input: t.input(), MaxParallelism: m.MaxParallelism}
+	ops, at := t.graph.Chains[t.chain].Operators, t.op
+	snap := &deploy.Snapshot{Operator: ops[at], MaxParallelism: m.MaxParallelism}
+	if r := ops[at].Result; r != nil && r.Groups {
+		at--
+		snap.Groups = &ops[at]
+	}
+	snap.Input = t.input(at)
 	for _, task := range m.Tasks {
 		for _, o := range task.Operators {
-			if o.Operator == op.ID {
+			if o.Operator == ops[at].ID {
 				snap.Handles = append(snap.Handles, o.Keyed...)
 			}
 		}
