@@ -34,7 +34,9 @@
 //	O5 NULL is a group of its own; -0 groups with 0 and shows as 0, all NaNs are one group.
 //	   MIN and MAX take -0 for less than 0; over rows that are taken back it is 0.
 //	O6 A result's version grows with every change and over attempts; a reader that is
-//	   too far behind gets the whole table, never a gap.
+//	   too far behind gets the whole table, never a gap. Changes that nobody has asked
+//	   for in a long time are not kept, and where the rows are an aggregate's groups, which
+//	   the result then reads there, it does not put them out.
 //	O7 A row is rejected as a whole and once per operator, by its first expression that
 //	   fails; a -U or -D that fails is dropped, for the row it takes back was rejected.
 //	O8 Which rejected rows are kept, and their order, depend on the rows alone. Behind an

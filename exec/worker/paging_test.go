@@ -45,12 +45,10 @@ func TestPaging(t *testing.T) {
 	handles := h.checkpoint(m)
 	last := len(m.Graph.Chains) - 1
 	parts := slices.DeleteFunc(slices.Clone(m.Placement), func(p deploy.Placed) bool { return p.Task.Chain != last })
-	ops := m.Graph.Chains[last].Operators
-	i := len(ops) - 1
 	live := deploy.Results{Header: deploy.Head(), Job: jobID, Attempt: m.Attempt, Parts: parts, Query: deploy.Query{Limit: 10_000}}
 	stored := deploy.Results{
 		Header: deploy.Head(), Job: jobID, Query: deploy.Query{Limit: 7_001},
-		Snapshot: &deploy.Snapshot{Operator: ops[i], Input: ops[i-1].Schema, MaxParallelism: m.MaxParallelism, Handles: handles},
+		Snapshot: snapshotOf(m, handles),
 	}
 	rows, pages := h.pages(live)
 	if pages < 5 || pages > 8 {

@@ -293,7 +293,7 @@ func TestAttemptsSupersede(t *testing.T) {
 }
 
 // checkpoint takes one at the end of the sources, tasks 0 and 1 of chain 0, and returns
-// what the result operator stored.
+// what the aggregate stored, whose groups are the result.
 func (h *harness) checkpoint(m deploy.Deploy) []checkpoint.Handle {
 	h.t.Helper()
 	sources := []weir.TaskID{{Chain: 0, Subtask: 0}, {Chain: 0, Subtask: 1}}
@@ -317,7 +317,7 @@ func (h *harness) checkpoint(m deploy.Deploy) []checkpoint.Handle {
 			}
 			n++
 			for _, o := range x.Ack.Snapshot.Operators {
-				if strings.HasPrefix(string(o.Operator), "result") {
+				if strings.HasPrefix(string(o.Operator), "global_aggregate") {
 					handles = append(handles, o.Keyed...)
 				}
 			}
@@ -359,12 +359,10 @@ func TestCheckpointCloseRead(t *testing.T) {
 	if got := strings.Join(live, " "); got != want {
 		t.Errorf("pages of the live result: %s", got)
 	}
-	ops := m.Graph.Chains[last].Operators
-	i := len(ops) - 1
 	var page deploy.Page
 	body := h.must(deploy.KindResults, deploy.Results{
 		Header: deploy.Head(), Job: jobID, Query: deploy.Query{Limit: 10, OrderBy: []deploy.Order{{Column: "k", Desc: true}}},
-		Snapshot: &deploy.Snapshot{Operator: ops[i], Input: ops[i-1].Schema, MaxParallelism: m.MaxParallelism, Handles: handles},
+		Snapshot: snapshotOf(m, handles),
 	})
 	if err := deploy.Decode(body, &page); err != nil {
 		t.Fatal(err)
@@ -477,4 +475,12 @@ func TestHangingTask(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
+}
+
+// snapshotOf is the state of a result whose rows are groups, in a checkpoint with those handles.
+func snapshotOf(m deploy.Deploy, handles []checkpoint.Handle) *deploy.Snapshot {
+	chain := len(m.Graph.Chains) - 1
+	ops := m.Graph.Chains[chain].Operators
+	i := len(ops) - 1
+	return &deploy.Snapshot{Operator: ops[i], Groups: &ops[i-1], Input: m.Graph.Input(chain), MaxParallelism: m.MaxParallelism, Handles: handles}
 }
