@@ -41,7 +41,8 @@ func TestFlinkAnswers(t *testing.T) {
 
 func TestFlinkArguments(t *testing.T) {
 	t.Parallel()
-	ask := flinkAsk{query: "user", path: "/rows", format: "csv", backend: "rocksdb", settings: []string{"parallelism.default=1"}}
+	rows := t.TempDir()
+	ask := flinkAsk{query: "user", path: rows, format: "csv", backend: "rocksdb", settings: []string{"parallelism.default=1"}}
 	args, err := ask.args("/work", "blackhole")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func TestFlinkArguments(t *testing.T) {
 	if settings[len(settings)-1] != "parallelism.default=1" {
 		t.Errorf("the asker's setting is not the last of %q", settings)
 	}
-	if len(statements) != 3 || !strings.Contains(statements[0], "'path'='file:///rows','format'='csv'") ||
+	if len(statements) != 3 || !strings.Contains(statements[0], "'path'='file://"+rows+"','format'='csv'") ||
 		statements[2] != "INSERT INTO snk SELECT user_id, COUNT(*) FROM src GROUP BY user_id" {
 		t.Errorf("statements are %q", statements)
 	}
@@ -95,5 +96,34 @@ func TestMadeOnce(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*half*")); err != nil || len(left) > 0 {
 		t.Errorf("left %q, %v", left, err)
+	}
+}
+
+// The parts have all lines, whole, and none is empty where there are lines enough.
+func TestInParts(t *testing.T) {
+	t.Parallel()
+	for _, lines := range []string{"", "a\n", "a\nbb\nccc\n", "a\nbb\nccc", "a\n\n\n\nb\n", strings.Repeat("0123456789\n", 5000)} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(lines), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		dir, err := inParts(path, filepath.Join(t.TempDir(), "parts"), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, errFirst := os.ReadFile(filepath.Join(dir, "0"))
+		second, errSecond := os.ReadFile(filepath.Join(dir, "1"))
+		if err := errors.Join(errFirst, errSecond); err != nil {
+			t.Fatal(err)
+		}
+		if string(first)+string(second) != lines {
+			t.Errorf("the parts of %q are %q and %q", lines, first, second)
+		}
+		if len(second) > 0 && !strings.HasSuffix(string(first), "\n") || strings.Count(lines, "\n") > 3 && len(second) == 0 {
+			t.Errorf("%q is cut into %q and %q", lines, first, second)
+		}
+		if same, err := inParts(dir, "", 2); err != nil || same != dir {
+			t.Errorf("a folder became %q, %v", same, err)
+		}
 	}
 }
