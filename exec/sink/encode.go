@@ -2,6 +2,8 @@ package sink
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"weir"
 	"weir/exec"
@@ -65,6 +67,7 @@ type csvEncoder struct {
 	header    bool
 	null      string
 	special   [256]bool // bytes for which a field is put in quotes
+	whole     []bool    // per column: it holds whole numbers, none of which is put in quotes
 }
 
 func newCSVEncoder(table plan.Table) (*csvEncoder, error) {
@@ -86,6 +89,13 @@ func newCSVEncoder(table plan.Table) (*csvEncoder, error) {
 		if e.special[c] {
 			return nil, fmt.Errorf("%w: option 'csv.null': %q would have to be quoted", weir.ErrInvalid, e.null)
 		}
+	}
+	plain := e.null == "" || strings.Trim(e.null, "-0123456789") != ""
+	for _, c := range []byte("-0123456789") {
+		plain = plain && !e.special[c]
+	}
+	for _, c := range e.columns {
+		e.whole = append(e.whole, plain && (c.Type.Kind == expr.Int || c.Type.Kind == expr.BigInt))
 	}
 	return e, nil
 }
@@ -112,6 +122,8 @@ func (e *csvEncoder) row(dst []byte, b *batch.Batch, row int) []byte {
 		switch {
 		case v.Null(row):
 			dst = append(dst, e.null...)
+		case e.whole[i]:
+			dst = strconv.AppendInt(dst, v.Ints[row], 10)
 		case t.Kind == expr.String:
 			dst = e.appendField(dst, v.Str(row))
 		default:

@@ -1,12 +1,14 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -87,11 +89,11 @@ func TestFilesReadBack(t *testing.T) {
 		table := plan.Table{Name: "t", Connector: "filesystem", Format: format, Options: map[string]string{"path": path}}
 		if format == "csv" {
 			table.Options["csv.delimiter"] = rapid.SampledFrom([]string{",", ";", `\t`, "-", " ", ":", "1"}).Draw(t, "delimiter")
-			table.Options["csv.null"] = rapid.SampledFrom([]string{"", "NULL", "-"}).Draw(t, "null")
+			table.Options["csv.null"] = rapid.SampledFrom([]string{"", "NULL", "-", "0", "-1"}).Draw(t, "null")
 			table.Options["csv.header"] = rapid.SampledFrom([]string{"true", "false"}).Draw(t, "header")
 		}
-		if table.Options["csv.null"] == "-" && table.Options["csv.delimiter"] == "-" {
-			table.Options["csv.null"] = "" // the two may not be one
+		if strings.Contains(table.Options["csv.null"], cmp.Or(table.Options["csv.delimiter"], ",")) {
+			table.Options["csv.null"] = "" // the one may not be in the other
 		}
 		var layout []batch.Physical
 		for i, typ := range rapid.SliceOfN(rapid.SampledFrom(everyType), 2, 16).Draw(t, "types") {
