@@ -72,7 +72,7 @@ func TestMeter(t *testing.T) {
 	}{
 		"long rounds":             {&worker{takes: always(2 * ms)}, &worker{takes: always(5 * ms)}, &worker{takes: always(ms)}, 0.001},
 		"short rounds":            {&worker{takes: always(20 * us)}, &worker{takes: always(5 * us)}, &worker{takes: always(50 * us), flush: ms}, 0.02},
-		"a block for a few":       {&worker{takes: func(n int) time.Duration { return us + time.Duration(1-min(n%8, 1))*100*us }}, &worker{takes: always(10 * us)}, &worker{takes: always(2 * us)}, 0.03},
+		"a block for a few":       {&worker{takes: func(n int) time.Duration { return 2*us + time.Duration(1-min(n%8, 1))*180*us }}, &worker{takes: always(20 * us)}, &worker{takes: always(4 * us)}, 0.06},
 		"it is slow from a while": {&worker{takes: always(20 * us)}, &worker{takes: always(us)}, &worker{takes: func(n int) time.Duration { return time.Duration(1+n/10000*500) * 10 * us }}, 0.03},
 	} {
 		t.Run(name, func(t *testing.T) {
