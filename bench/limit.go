@@ -95,7 +95,7 @@ func (l limit) part(files []string, i int, t *tally) error {
 const (
 	blockSize = 1 << 20
 	// pad is how far behind a block may be read.
-	pad     = 32
+	pad     = 96
 	maxLine = 16 << 20
 )
 

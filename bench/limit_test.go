@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -117,6 +120,98 @@ func TestMalformedLines(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Whatever is damaged in a line, a loop finds in it what the slow way does.
+func TestFastAndSlow(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 7))
+	const bytesOf = "{}[]:,\"\\\n\r 0179-+.eEnull\x00\x1f\x7f\xc3\xa9\xff"
+	var lines []row
+	for r := range generated(40) {
+		lines = append(lines, r)
+	}
+	for range 1_500 {
+		for _, format := range []string{"json", "csv"} {
+			var text []byte
+			for range 1 + random.IntN(6) {
+				if r := lines[random.IntN(len(lines))]; format == "csv" {
+					text = r.appendCSV(text)
+				} else {
+					text = r.append(text)
+				}
+			}
+			for range random.IntN(3) {
+				i, c := random.IntN(len(text)), bytesOf[random.IntN(len(bytesOf))]
+				switch random.IntN(3) {
+				case 0:
+					text[i] = c
+				case 1:
+					text = slices.Insert(text, i, c)
+				default:
+					text = slices.Delete(text, i, i+1)
+				}
+			}
+			if len(text) == 0 || text[len(text)-1] != '\n' {
+				text = append(text, '\n')
+			}
+			for _, query := range []string{"behavior", "user"} {
+				fast, slow := countedIn(query, format, text)
+				if fast != slow {
+					t.Fatalf("%s of %q: %s, and line by line %s", query, text, fast, slow)
+				}
+			}
+		}
+	}
+}
+
+// countedIn is what a block comes to, and what its lines do in the slow way.
+func countedIn(query, format string, text []byte) (fast, slow string) {
+	shown := func(t *tally, failed bool) string {
+		if failed {
+			return "an error"
+		}
+		t.flush()
+		all := map[int64]int64{}
+		t.each(func(k, n int64) { all[k] = n })
+		return fmt.Sprint(t.rows, t.nulls, t.texts(), all)
+	}
+	b := make([]byte, len(text)+pad)
+	for i := range b {
+		b[i] = "1\"},x"[i%5] // what is behind a block does not matter
+	}
+	copy(b, text)
+	t := newTally(1)
+	err := limit{query, format, "validate", 1}.counter(t).block(b, len(text))
+	fast = shown(t, err != nil)
+	t, failed := newTally(1), false
+	line := newJSONLines(query, t).slow
+	if format == "csv" {
+		line = newCSVLines(query, t).slow
+	}
+	for l := range bytes.Lines(text) {
+		failed = failed || line(bytes.TrimSuffix(l, []byte("\n"))) != nil
+	}
+	return fast, shown(t, failed)
+}
+
+// Lines and fields may be longer than what is looked at at once, and all of a line may be ends of fields.
+func TestLongLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 3*csvWindow)
+	for format, text := range map[string]string{
+		"csv":  "1,2,3,pv," + long + "\n" + strings.Repeat("1,,,pv,\n", csvWindow) + "1," + long + ",3,\"pv\",5\n",
+		"json": `{"behavior":"pv","x":"` + long + "\"}\n" + strings.Repeat(`{"behavior":"pv"}`+"\n", csvWindow) + `{"` + long + `":1,"behavior":"pv"}`,
+	} {
+		got, err := textCounts(t, limit{"behavior", format, "validate", 2}, text)
+		if want := fmt.Sprintf("map[pv:%d] 0", csvWindow+2); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", format, got, err, want)
+		}
+	}
+	commas := strings.Repeat(",", 3*csvWindow) + "\n"
+	if got, err := textCounts(t, limit{"behavior", "csv", "validate", 1}, "1,2,3,pv,5\n"+commas); err == nil {
+		t.Errorf("a line of commas gave %s", got)
 	}
 }
 

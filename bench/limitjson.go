@@ -8,33 +8,39 @@ import (
 	"io"
 	"math/bits"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // jsonLines counts lines that it validates as Weir does: each is one well-formed object,
 // its keys in any order and its values of any kind, and nothing else; the value that is
 // counted is of its type, in range, and valid UTF-8. What is written as programs write it
-// is passed over eight bytes at a time; everything else goes to encoding/json.
+// is passed over eight bytes at a time, what stands between two values at once; everything
+// else goes to encoding/json.
 type jsonLines struct {
 	*tally
-	user bool
-	name string      // of the key that is looked for
-	keys [16]jsonKey // those of the last line that were not foreseen
+	user  bool
+	name  string       // of the key that is looked for
+	leads [17]jsonLead // those of the last line that were not foreseen; the last one stays unknown
 }
 
-// A jsonKey is a key as it was in a line, with its quotes and colon, which is likely to be at
-// the same place of the next one.
-type jsonKey struct {
+// A jsonLead is what stands in front of a value: the brace or comma, the key, the colon
+// and, of a text, its quote. It is likely to be there at the same place of the next line.
+type jsonLead struct {
 	low, high         uint64 // its bytes
 	lowMask, highMask uint64
-	length            int // 0: none
-	wanted            bool
+	length            int
+	text, wanted      bool
 }
 
 func newJSONLines(query string, t *tally) *jsonLines {
+	l := &jsonLines{tally: t, name: "behavior"}
 	if query == "user" {
-		return &jsonLines{tally: t, user: true, name: "user_id"}
+		l.user, l.name = true, "user_id"
 	}
-	return &jsonLines{tally: t, name: "behavior"}
+	for i := range l.leads {
+		l.leads[i].lowMask = 0xff // a zero byte, behind which there is no value
+	}
+	return l
 }
 
 func (l *jsonLines) block(b []byte, end int) error {
@@ -44,45 +50,48 @@ func (l *jsonLines) block(b []byte, end int) error {
 // line counts the line at b[p:], and returns where the next one begins.
 func (l *jsonLines) line(b []byte, p, end int) (next int, err error) {
 	next, v, n := l.fast(b, p)
-	if next == 0 {
+	switch {
+	case next == 0:
 		n = bytes.IndexByte(b[p:end], '\n')
 		if err := l.slow(b[p : p+n]); err != nil {
 			return 0, fmt.Errorf("%w in %.200q", err, b[p:p+n])
 		}
 		return p + n + 1, nil
-	}
-	if l.user {
+	case l.user:
 		l.number(v)
-	} else {
+	default:
 		l.word(v, n)
 	}
 	return next, nil
 }
 
 // fast reads the line at b[p:]: its number, or its text in a word and how long that is. next is
-// where the next line begins, or 0 if this one has anything that slow has to look at.
+// where the next line begins, or 0 if this one has anything that slow has to look at. A line
+// feed ends the block and nothing here goes on behind one, so that all that is loaded is within
+// the pad: checks of bounds took a third of the time.
 func (l *jsonLines) fast(b []byte, p int) (next int, v uint64, length int) {
-	if b[p] != '{' {
-		return 0, 0, 0
-	}
-	found := false
-	for i := 0; ; i++ {
-		p++ // behind the brace or the comma
-		k := &l.keys[i&15]
-		if word8(b, p)&k.lowMask != k.low || word8(b, p+8)&k.highMask != k.high || k.length == 0 {
-			if !l.learn(b, p, k) {
+	base, found := unsafe.Pointer(unsafe.SliceData(b)), false
+	for i := range l.leads {
+		k := &l.leads[i]
+		if (loaded(base, p)^k.low)&k.lowMask|(loaded(base, p+8)^k.high)&k.highMask != 0 {
+			if uint16(loaded(base, p)) == '}'|'\n'<<8 && found {
+				return p + 2, v, length
+			}
+			if !l.learn(b, p, i) {
 				return 0, 0, 0
 			}
 		}
 		p += k.length
-		w := word8(b, p)
-		n := digitsOf(w)
+		w := loaded(base, p)
+		var n int
 		switch {
-		case n > 0:
-			if n == 8 {
-				n += moreDigits(b, p+8)
+		case !k.text:
+			if n = digitsOf(w); n == 8 {
+				if n += digitsOf(loaded(base, p+8)); n == 16 {
+					n += moreDigits(b, p+16)
+				}
 			}
-			if byte(w) == '0' && n > 1 {
+			if n == 0 || byte(w) == '0' && n > 1 {
 				return 0, 0, 0
 			}
 			if k.wanted {
@@ -91,64 +100,61 @@ func (l *jsonLines) fast(b []byte, p int) (next int, v uint64, length int) {
 				}
 				v, found = number(b, p, w, n), true
 			}
-		case byte(w) != '"':
-			return 0, 0, 0
-		case !k.wanted:
-			if n = textLength(b, p+1) + 2; n < 2 {
-				return 0, 0, 0
-			}
-		default:
-			if v, length = shortText(b, p+1); length < 0 || l.user {
-				return 0, 0, 0
-			}
-			n, found = length+2, true
-		}
-		p += n
-		if b[p] == ',' {
+			p += n
 			continue
+		case k.wanted:
+			quote := equalBytes(w, '"'*byteOnes) // of a text of 7 bytes at most
+			if other := special(w) ^ quote | w&byteHighs; quote == 0 || other&(quote^(quote-1)) != 0 || l.user {
+				return 0, 0, 0
+			}
+			n = bits.TrailingZeros64(quote) >> 3
+			v, length, found = w, n, true
+		default:
+			if n = textLength(b, p); n < 0 {
+				return 0, 0, 0
+			}
 		}
-		if b[p] != '}' || b[p+1] != '\n' || !found {
-			return 0, 0, 0
-		}
-		return p + 2, v, length
+		p += n + 1 // and the quote
 	}
+	return 0, 0, 0
 }
 
-// learn reads the key at b[p:], of at most 13 bytes without an escape.
-func (l *jsonLines) learn(b []byte, p int, k *jsonKey) bool {
-	if b[p] != '"' {
+// loaded is word8 without a check.
+func loaded(base unsafe.Pointer, p int) uint64 { return *(*uint64)(unsafe.Add(base, p)) }
+
+// learn reads the i-th lead of a line, at b[p:], of at most 16 bytes without an escape.
+func (l *jsonLines) learn(b []byte, p, i int) bool {
+	first := byte(',')
+	if i == 0 {
+		first = '{'
+	}
+	if i == len(l.leads)-1 || b[p] != first || b[p+1] != '"' {
 		return false
 	}
-	n := textLength(b, p+1)
-	end := p + n + 2
-	if n < 0 || n > 13 || b[end] != ':' {
+	n := textLength(b, p+2)
+	if n < 0 || n > 12 || b[p+n+3] != ':' {
 		return false
 	}
-	size := uint(end + 1 - p)
-	*k = jsonKey{length: int(size), wanted: string(b[p+1:end-1]) == l.name, lowMask: ^uint64(0)}
-	if size < 8 {
-		k.lowMask = 1<<(8*size) - 1
+	k := jsonLead{length: n + 4, wanted: string(b[p+2:p+2+n]) == l.name, lowMask: ^uint64(0)}
+	if b[p+n+4] == '"' {
+		k.text, k.length = true, n+5
+	}
+	if k.length > 16 {
+		return false
+	}
+	if k.length < 8 {
+		k.lowMask = 1<<(8*uint(k.length)) - 1
 	} else {
-		k.highMask = 1<<(8*(size-8)) - 1 // of 16: all, as a shift by 64 gives 0
+		k.highMask = 1<<(8*uint(k.length-8)) - 1 // of 16: all, as a shift by 64 gives 0
 	}
 	k.low, k.high = word8(b, p)&k.lowMask, word8(b, p+8)&k.highMask
+	l.leads[i] = k
 	return true
 }
 
 // special marks the quotes, backslashes and control characters of w, the lowest one rightly.
 func special(w uint64) uint64 {
 	return equalBytes(w, '"'*byteOnes) | equalBytes(w, '\\'*byteOnes) | (w-0x20*byteOnes)&^w&byteHighs
-}
-
-// shortText reads the text at b[p:], of at most 7 bytes of plain ASCII before its quote;
-// n is below 0 for any other.
-func shortText(b []byte, p int) (w uint64, n int) {
-	w = word8(b, p)
-	m := special(w) | w&byteHighs
-	if n = bits.TrailingZeros64(m) >> 3; n > 7 || b[p+n] != '"' {
-		return 0, -1
-	}
-	return w, n
 }
 
 // textLength is that of the text at b[p:] in front of its quote; below 0 where there is an escape,

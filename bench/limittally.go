@@ -144,7 +144,12 @@ func (t *tally) text(b []byte) {
 // them does not matter.
 func (t *tally) word(w uint64, n int) {
 	t.rows++
-	t.short.add(w&(1<<(8*uint(n))-1)|uint64(n)<<56, 1)
+	key := w&(1<<(8*uint(n))-1) | uint64(n)<<56
+	if s := &t.short.slots[key*golden>>t.short.shift]; s.key == key && s.n != 0 {
+		s.n++
+		return
+	}
+	t.short.add(key, 1)
 }
 
 // null counts a row without a value.
