@@ -177,10 +177,11 @@ func fill(s *site, o exec.Operator, next feed, rows int) {
 	}
 }
 
-// keeps take the changes of a million counts into the result.
+// keeps take the changes of a million counts into a result that keeps rows of its own: some
+// groups are none.
 func keeps() []stage {
 	return []stage{{"1M counts", func(s *site) *body {
-		p := s.operator(s.plan("json", grouping("user_id")), plan.Result)
+		p := s.operator(s.plan("json", grouping("user_id")+" HAVING COUNT(*) > 0"), plan.Result)
 		o, keys := p.open(s), s.keys(users)
 		next := keyed(keys, keys, 2)
 		fill(s, o, next, keys)

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -218,6 +219,9 @@ func (r *result) take(kind batch.RowKind, b *batch.Batch, i int) error {
 
 // Read answers from the table or the log.
 func (r *result) Read(q exec.Query) (exec.Page, error) {
+	if r.table == nil {
+		return exec.Page{}, errors.New("a result of groups that follows no aggregate")
+	}
 	if q.Changes {
 		if page, ok, err := r.log.since(q, &r.view); ok || err != nil {
 			page.Total = r.total()
