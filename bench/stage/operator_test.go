@@ -3,6 +3,7 @@ package stage
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -177,32 +178,77 @@ func fill(s *site, o exec.Operator, next feed, rows int) {
 	}
 }
 
-// keeps take the changes of a million counts into a result that keeps rows of its own: some
-// groups are none.
+// keeps take a million counts into a result: the changes of counts, where it has rows of its own,
+// as some groups are none of them; and partial counts, where its rows are the groups of the
+// aggregate in front of it.
 func keeps() []stage {
-	return []stage{{"1M counts", func(s *site) *body {
-		p := s.operator(s.plan("json", grouping("user_id")+" HAVING COUNT(*) > 0"), plan.Result)
-		o, keys := p.open(s), s.keys(users)
-		next := keyed(keys, keys, 2)
-		fill(s, o, next, keys)
-		changes := func() *batch.Batch { // of 1 to 1: what is taken back is there
-			b := next()
-			for r := range b.Len {
-				b.Columns[0].Ints[r] = b.Columns[0].Ints[r&^1]
-				b.Kinds = append(b.Kinds, []batch.RowKind{batch.UpdateBefore, batch.UpdateAfter}[r&1])
+	return []stage{
+		{"1M counts", func(s *site) *body {
+			p := s.operator(s.plan("json", grouping("user_id")+" HAVING COUNT(*) > 0"), plan.Result)
+			result, keys := p.open(s), s.keys(users)
+			next := keyed(keys, keys, 2)
+			fill(s, result, next, keys)
+			b := processing(s, result, passes, func() *batch.Batch { // 1 becomes 1: what is taken back is there
+				b := next()
+				for r := range b.Len {
+					b.Columns[0].Ints[r] = b.Columns[0].Ints[r&^1]
+					b.Kinds = append(b.Kinds, []batch.RowKind{batch.UpdateBefore, batch.UpdateAfter}[r&1])
+				}
+				return b
+			}, counted, counted)
+			b.check = func() {
+				b.once()
+				if n, sum := shown(s, result); n != keys || sum != keys {
+					s.Errorf("%d counts of 1, %d together, where %d were kept", n, sum, keys)
+				}
 			}
 			return b
-		}
-		b := processing(s, o, passes, changes, counted, counted)
-		b.check = func() {
-			b.once()
-			page, err := o.(exec.Reader).Read(exec.Query{Limit: 1})
-			if s.must(err); page.Total < int64(keys) {
-				s.Errorf("the result has %d rows of %d", page.Total, keys)
+		}},
+		{"1M groups", func(s *site) *body {
+			p := s.operator(s.plan("json", grouping("user_id")), plan.GlobalAggregate)
+			result, keys := place{p.graph, p.chain, p.node + 1}.open(s), s.keys(users)
+			o := inFront{p.open(s), result}
+			if f, ok := result.(interface{ Follow(exec.Operator) error }); ok { // older ones keep a copy
+				s.must(f.Follow(o.Operator))
 			}
+			next := keyed(keys, keys, 2)
+			fill(s, o, next, keys)
+			b := processing(s, o, passes, next, counted, counted)
+			b.check = func() {
+				b.once()
+				rows := (keys/batch.Target + 1 + passes) * batch.Target
+				if n, sum := shown(s, result); n != keys || sum != rows {
+					s.Errorf("%d groups of %d count %d rows of %d", n, keys, sum, rows)
+				}
+			}
+			return b
+		}},
+	}
+}
+
+// An inFront is an operator and the one that takes what it puts out.
+type inFront struct {
+	exec.Operator
+	behind exec.Operator
+}
+
+// Process implements exec.Operator.
+func (f inFront) Process(b *batch.Batch, out exec.Collector) error {
+	return f.Operator.Process(b, &link{f.behind, out})
+}
+
+// shown is how many rows a result has, and the sum of their column n.
+func shown(s *site, result exec.Operator) (rows, sum int) {
+	page, err := result.(exec.Reader).Read(exec.Query{})
+	s.must(err)
+	for _, r := range page.Rows {
+		var row struct {
+			N int `json:"n"`
 		}
-		return b
-	}}}
+		s.must(json.Unmarshal(r.JSON, &row))
+		sum += row.N
+	}
+	return len(page.Rows), sum
 }
 
 // sinks write rows to a file.
