@@ -43,13 +43,13 @@ func TestFlinkArguments(t *testing.T) {
 	t.Parallel()
 	rows := t.TempDir()
 	ask := flinkAsk{query: "user", path: rows, format: "csv", backend: "rocksdb", settings: []string{"parallelism.default=1"}}
-	args, err := ask.args("/work", "blackhole")
+	args, err := ask.args("/f", "blackhole")
 	if err != nil {
 		t.Fatal(err)
 	}
 	split := slices.Index(args, "--")
 	settings, statements := args[:split], args[split+1:]
-	for _, s := range []string{"state.backend.type=rocksdb", "execution.checkpointing.dir=file:///work/checkpoints", "pipeline.object-reuse=true"} {
+	for _, s := range []string{"state.backend.type=rocksdb", "execution.checkpointing.dir=file:///f/checkpoints", "pipeline.object-reuse=true"} {
 		if !slices.Contains(settings, s) {
 			t.Errorf("the settings %q lack %q", settings, s)
 		}
@@ -62,11 +62,11 @@ func TestFlinkArguments(t *testing.T) {
 		t.Errorf("statements are %q", statements)
 	}
 	for _, mini := range []bool{false, true} {
-		if got := slices.Contains(flinkAsk{miniBatch: mini}.flinkSettings("/work"), "table.exec.mini-batch.enabled=true"); got != mini {
+		if got := slices.Contains(flinkAsk{miniBatch: mini}.flinkSettings("/f"), "table.exec.mini-batch.enabled=true"); got != mini {
 			t.Errorf("mini-batch %v has the setting: %v", mini, got)
 		}
 	}
-	if args, err := (flinkAsk{query: "nothing"}).args("/work", "blackhole"); err == nil {
+	if args, err := (flinkAsk{query: "nothing"}).args("/f", "blackhole"); err == nil {
 		t.Errorf("an unknown query has arguments %q", args)
 	}
 }

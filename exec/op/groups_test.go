@@ -91,7 +91,7 @@ func (k keeping) Emit(b *batch.Batch) error {
 	return k.result.Process(b, nil)
 }
 
-// rows reads the whole table, a few rows a page.
+// readPages reads the whole table, a few rows a page.
 func readPages(t *rapid.T, r exec.Reader, q exec.Query) (all []string, total int64) {
 	for {
 		page, err := r.Read(q)

@@ -194,12 +194,6 @@ func (d *csvDecoder) plainInts(r *rows, w *wanted, data []byte, n int) int {
 // above9 is zero if all bytes of t are 0 to 9.
 func above9(t uint64) uint64 { return (t + 0x7676767676767676 | t) & highs }
 
-// fold gives the number of which the bytes of t are the digits, the first one lowest.
-func fold(t uint64) uint64 {
-	t = t*10 + t>>8
-	return ((t&0x000000ff000000ff)*(100+1000000<<32) + (t>>16&0x000000ff000000ff)*(1+10000<<32)) >> 32
-}
-
 func (d *csvDecoder) plainTexts(r *rows, w *wanted, data []byte, n int) int {
 	c := &r.columns[w.column]
 	if used, more := int(c.offsets[r.n]), n*(plainLine+2); used+more > len(c.bytes) {

@@ -60,8 +60,10 @@ func digits(w uint64) int {
 }
 
 // value gives the number that the n lowest bytes of w, all digits, spell.
-func value(w uint64, n int) uint64 {
-	t := (w ^ zeros) << (64 - 8*uint(n))
+func value(w uint64, n int) uint64 { return fold((w ^ zeros) << (64 - 8*uint(n))) }
+
+// fold gives the number of which the bytes of t are the digits, the first one lowest.
+func fold(t uint64) uint64 {
 	t = t*10 + t>>8
 	return ((t&0x000000ff000000ff)*(100+1000000<<32) + (t>>16&0x000000ff000000ff)*(1+10000<<32)) >> 32
 }

@@ -219,7 +219,7 @@ func (a *attempt) running() deploy.Running {
 	for _, t := range a.m.Tasks {
 		stats := deploy.TaskStats{Task: t.Task}
 		if task := a.mu.tasks[t.Task]; task != nil {
-			stats = statsOf(task.Stats(), a.m.Graph.Chains[t.Task.Chain].Operators)
+			stats = statsOf(task.Stats())
 		}
 		r.Tasks = append(r.Tasks, stats)
 	}
@@ -227,14 +227,11 @@ func (a *attempt) running() deploy.Running {
 }
 
 // statsOf are what a heartbeat says of a task.
-func statsOf(s exec.Stats, ops []plan.Operator) deploy.TaskStats {
+func statsOf(s exec.Stats) deploy.TaskStats {
 	stats := deploy.TaskStats{
 		Task: s.Task, RowsIn: s.RowsIn, RowsOut: s.RowsOut, BytesIn: s.BytesIn, BytesOut: s.BytesOut,
 		Age: s.Age.Microseconds(), Waited: s.Waited.Microseconds(), Blocked: s.Blocked.Microseconds(), Ended: s.Ended, Rejected: s.Rejected,
 		State: s.StateBytes, Spilled: s.SpilledEntries, Uploads: s.UploadBytes, Delta: s.DeltaSeconds,
-	}
-	if last := len(ops) - 1; ops[last].Kind == plan.Sink || ops[last].Kind == plan.Result {
-		stats.RowsOut = s.Operators[last].RowsIn
 	}
 	if len(s.Operators) > 1 {
 		for _, o := range s.Operators {
