@@ -214,8 +214,8 @@ func TestUnits(t *testing.T) {
 			if floor(x[0]) == x[0] {
 				return x[0], true
 			}
-			// The least whole unit above is the floor of something above.
-			y := x[0]
+			// The least whole unit above is the floor of what is less than two units behind the one before.
+			y := floor(x[0])
 			for _, step := range []int64{1, 1000, civil.Second, civil.Minute, civil.Hour, civil.Day, 31 * civil.Day, 366 * civil.Day, 3653 * civil.Day, 36525 * civil.Day, 365243 * civil.Day} {
 				for range 11 {
 					if y += step; floor(y) > x[0] {
