@@ -71,11 +71,11 @@ func (s *slotSet) each(f func(i int) bool) bool {
 // A chunk holds chunkSlots records, fewer in the last chunk, and the bytes that they
 // refer to as offset<<32 | length.
 type chunk struct {
-	records    []uint64 // these and dirty are what a run looks at: side by side
-	null       int      // with ints: the slot whose key is NULL, + 1
-	dirty      slotSet  // of those with an entry, the ones written to in generation
-	live       slotSet  // those with an entry
+	records    []uint64 // these three are what a write looks at: side by side
 	generation uint64   // of the store when it was last claimed; 0: never since it was restored
+	dirty      slotSet  // of those with an entry, the ones written to in generation
+	null       int      // with ints: the slot whose key is NULL, + 1
+	live       slotSet  // those with an entry
 	born       slotSet  // of those that are dirty, the ones that were not there before
 	used       slotSet  // written to in earlier generations, since spill looked at the chunk
 	disk       slotSet  // of those with an entry, those of which an older version is on disk

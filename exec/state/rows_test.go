@@ -89,3 +89,41 @@ func steps(from, to int) (list []int) {
 	}
 	return list
 }
+
+// Numbers of one tag are told apart, whether they come in one batch or in two.
+func TestUpsertRowsOfOneTag(t *testing.T) {
+	t.Parallel()
+	tags, pairs := map[uint32]int64{}, [][2]int64{}
+	for x := int64(0); len(pairs) < 4; x++ {
+		tag := uint32(batch.HashInt(x))
+		if other, ok := tags[tag]; ok {
+			pairs = append(pairs, [2]int64{other, x})
+		}
+		tags[tag] = x
+	}
+	table := New(Options{}).Table("t", Layout{Key: IntKey, Words: 1})
+	upsert := func(numbers ...int64) ([]int, []bool) {
+		b := batch.New([]batch.Physical{batch.Ints}, len(numbers))
+		for _, x := range numbers {
+			b.Columns[0].AppendInt(x)
+			b.EndRow(batch.Insert)
+		}
+		hashes, slots, fresh := make([]uint64, b.Len), make([]int, b.Len), make([]bool, b.Len)
+		batch.HashRows(b, []int{0}, hashes)
+		table.UpsertRows(b, []int{0}, hashes, slots, fresh)
+		return slots, fresh
+	}
+	for _, p := range pairs {
+		slots, fresh := upsert(p[0], p[1], p[1], p[0])
+		if slots[0] == slots[1] || slots[1] != slots[2] || slots[0] != slots[3] || !slices.Equal(fresh, []bool{true, true, false, false}) {
+			t.Errorf("%v and %v of one tag are at %v, fresh %v", p[0], p[1], slots, fresh)
+		}
+		again, fresh := upsert(p[1], p[0])
+		if again[0] != slots[1] || again[1] != slots[0] || fresh[0] || fresh[1] {
+			t.Errorf("%v and %v of one tag are at %v first, at %v then, fresh %v", p[0], p[1], slots[:2], again, fresh)
+		}
+	}
+	if table.Len() != 2*len(pairs) {
+		t.Errorf("%d entries, want %d", table.Len(), 2*len(pairs))
+	}
+}
