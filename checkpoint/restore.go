@@ -38,7 +38,8 @@ type OperatorRestore struct {
 // Restore deals out a snapshot to the tasks of a graph at a parallelism. State is
 // matched by operator id and never dropped in silence: an operator that only one side
 // knows, and another max parallelism, are refused, all of them by name, as
-// weir.ErrInvalid.
+// weir.ErrInvalid. The rows that a result kept are no loss where they are an aggregate's
+// groups now (plan.ResultSpec.Groups), nor is the projection that made them.
 func Restore(m *Manifest, g plan.Graph, parallelism int) (*RestorePlan, error) {
 	if problems := mismatches(m, g, parallelism); len(problems) > 0 {
 		return nil, fmt.Errorf("%w: checkpoint %d of %s does not fit: %s", weir.ErrInvalid, m.Checkpoint, m.Job, strings.Join(problems, "; "))
@@ -130,12 +131,21 @@ func mismatches(m *Manifest, g plan.Graph, parallelism int) []string {
 		add("parallelism %d is not within 1 and max_parallelism %d", parallelism, g.MaxParallelism)
 	}
 	now := operatorsOf(g)
-	for _, op := range m.Operators {
-		if i := indexOf(now, op.ID); i < 0 {
+	ofGroups := func(i int) bool { return i >= 0 && now[i].Meaning == plan.OfGroups }
+	for k, op := range m.Operators {
+		i := indexOf(now, op.ID)
+		was := op.Meaning
+		switch {
+		case i < 0 && op.Kind == plan.Project && k+1 < len(m.Operators) && ofGroups(indexOf(now, m.Operators[k+1].ID)):
+			// It made the rows of a result that kept them: now they are the groups as they lie.
+		case i < 0:
 			add("its operator %s (%s) is not in the query", op.ID, op.Name)
-		} else if now[i].Kind != op.Kind {
+		case now[i].Kind != op.Kind:
 			add("its operator %s is a %s, in the query a %s", op.ID, op.Kind, now[i].Kind)
-		} else if was := op.Meaning; was != "" && was != now[i].Meaning {
+		case was == "", was == now[i].Meaning, ofGroups(i): // of groups: the aggregate in front is what must be the same
+		case was == plan.OfGroups:
+			add("its operator %s (%s) has no rows of its own, they are the groups of the aggregate in front of it, and in the plan of this job it keeps its own: submit the snapshot's query as a new job, which is planned like it, or let this one begin from nothing", op.ID, op.Name)
+		default:
 			add("its operator %s (%s) keeps what another query computed: from there on, other filters, expressions and aggregates are not supported; submit the query as it was, or let it begin from nothing", op.ID, op.Name)
 		}
 	}

@@ -178,3 +178,35 @@ func TestRestoreMeaning(t *testing.T) {
 		t.Errorf("problems %q", problems)
 	}
 }
+
+// TestRestoreOfGroups: a result whose rows are an aggregate's groups has none itself. One that
+// kept its own, and the projection that made them, are not missed; but whoever keeps its own
+// does not find them in a snapshot of groups.
+func TestRestoreOfGroups(t *testing.T) {
+	t.Parallel()
+	aggregate := plan.Operator{ID: "agg", Kind: plan.GlobalAggregate, Aggregate: &plan.AggregateSpec{}}
+	graph := func(groups bool, between ...plan.Operator) plan.Graph {
+		ops := append([]plan.Operator{aggregate}, between...)
+		ops = append(ops, plan.Operator{ID: "res", Kind: plan.Result, Result: &plan.ResultSpec{Groups: groups}})
+		return plan.Graph{MaxParallelism: 4, Chains: []plan.Chain{{Operators: ops}}}
+	}
+	project := plan.Operator{ID: "made", Kind: plan.Project, Project: &plan.ProjectSpec{}}
+	filter := plan.Operator{ID: "having", Kind: plan.Filter}
+	for name, c := range map[string]struct {
+		from, to plan.Graph
+		want     []string // what is said
+	}{
+		"groups as groups":         {graph(true), graph(true), nil},
+		"rows as groups":           {graph(false), graph(true), nil},
+		"projected rows as groups": {graph(false, project), graph(true), nil},
+		"groups as rows":           {graph(true), graph(false), []string{"operator res () has no rows of its own"}},
+		"groups as projected rows": {graph(true), graph(false, project), []string{"has no rows of its own", "made () of the query is not in it"}},
+		"filtered rows as groups":  {graph(false, filter), graph(true), []string{"having () is not in the query"}},
+		"projected rows as rows":   {graph(false, project), graph(false), []string{"made () is not in the query"}},
+	} {
+		problems := mismatches(&Manifest{MaxParallelism: 4, Operators: operatorsOf(c.from)}, c.to, 1)
+		if !slices.EqualFunc(problems, c.want, strings.Contains) {
+			t.Errorf("%s: %q, want %q", name, problems, c.want)
+		}
+	}
+}

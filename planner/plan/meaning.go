@@ -9,6 +9,10 @@ import (
 	"weir"
 )
 
+// OfGroups is the meaning of a result whose rows are the groups of the aggregate in front of
+// it: it keeps nothing itself, so what it shows is told by that aggregate's meaning alone.
+const OfGroups = "groups"
+
 // Meanings says of each operator with keyed state what the state is computed from: a
 // hash over the tables' columns and all that is done to them before. Operators of one id
 // and another meaning keep values that are not each other's. Names that a query gives do
@@ -84,6 +88,8 @@ func (m meanings) operator(op Operator, d derived) derived {
 		d.columns = append(append([]string(nil), d.columns...), "set")
 	case op.Aggregate != nil:
 		d = m.aggregate(op, d)
+	case op.Result != nil && op.Result.Groups:
+		m.known[op.ID] = OfGroups
 	case op.Result != nil:
 		m.known[op.ID] = hash(fmt.Sprint(d.text, op.Result.Multiset, op.Result.Keys, op.Result.Show, d.columns))
 	}
