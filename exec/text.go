@@ -43,7 +43,7 @@ func AppendText(dst []byte, t expr.Type, v *batch.Vector, i int) []byte {
 	case expr.MonthInterval:
 		return civil.AppendMonths(dst, v.Ints[i])
 	default:
-		return strconv.AppendInt(dst, v.Ints[i], 10)
+		return AppendWhole(dst, v.Ints[i])
 	}
 }
 

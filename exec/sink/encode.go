@@ -1,8 +1,8 @@
 package sink
 
 import (
+	"encoding/binary"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"weir"
@@ -66,7 +66,8 @@ type csvEncoder struct {
 	delimiter byte
 	header    bool
 	null      string
-	special   [256]bool // bytes for which a field is put in quotes
+	special   [256]bool // bytes for which a field is put in quotes: the delimiter, quotes, ends of lines
+	every     [2]uint64 // eight delimiters, eight quotes
 	whole     []bool    // per column: it holds whole numbers, none of which is put in quotes
 }
 
@@ -82,6 +83,7 @@ func newCSVEncoder(table plan.Table) (*csvEncoder, error) {
 		e.delimiter = d[0]
 	}
 	e.header = table.Options["csv.header"] == "true"
+	e.every = [2]uint64{uint64(e.delimiter) * ones, '"' * ones}
 	for _, c := range []byte{e.delimiter, '"', '\n', '\r'} {
 		e.special[c] = true
 	}
@@ -123,7 +125,7 @@ func (e *csvEncoder) row(dst []byte, b *batch.Batch, row int) []byte {
 		case v.Null(row):
 			dst = append(dst, e.null...)
 		case e.whole[i]:
-			dst = strconv.AppendInt(dst, v.Ints[row], 10)
+			dst = exec.AppendWhole(dst, v.Ints[row])
 		case t.Kind == expr.String:
 			dst = e.appendField(dst, v.Str(row))
 		default:
@@ -145,6 +147,11 @@ func (e *csvEncoder) mustQuote(text []byte) bool {
 	if string(text) == e.null || len(text) >= 3 && text[0] == 0xef && text[1] == 0xbb && text[2] == 0xbf {
 		return true
 	}
+	for ; len(text) >= 8; text = text[8:] {
+		if w := binary.LittleEndian.Uint64(text); has(w, e.every[0])|has(w, e.every[1])|has(w, '\n'*ones)|has(w, '\r'*ones) != 0 {
+			return true
+		}
+	}
 	for _, c := range text {
 		if e.special[c] {
 			return true
@@ -152,6 +159,14 @@ func (e *csvEncoder) mustQuote(text []byte) bool {
 	}
 	return false
 }
+
+// has is not zero if and only if w has the byte of which pattern has eight.
+func has(w, pattern uint64) uint64 {
+	x := w ^ pattern
+	return (x - ones) &^ x & (ones << 7)
+}
+
+const ones = 0x0101010101010101
 
 func (e *csvEncoder) appendField(dst, text []byte) []byte {
 	if !e.mustQuote(text) {

@@ -93,13 +93,13 @@ func (s *filesystem) settle(all, given []segment) error {
 
 // Process appends a batch's rows to the segment.
 func (s *filesystem) Process(b *batch.Batch, _ exec.Collector) error {
+	if s.rows == 0 && b.Rows() > 0 {
+		s.buf = s.encoder.head(s.buf[:0])
+	}
 	for i := range b.Rows() {
 		row := b.Row(i)
-		if b.Kind(row) != batch.Insert {
-			return fmt.Errorf("table %s: a file takes rows, not changes of rows (%v)", s.table, b.Kind(row))
-		}
-		if s.rows == 0 {
-			s.buf = s.encoder.head(s.buf[:0])
+		if b.Kinds != nil && b.Kinds[row] != batch.Insert {
+			return fmt.Errorf("table %s: a file takes rows, not changes of rows (%v)", s.table, b.Kinds[row])
 		}
 		s.buf = s.encoder.row(s.buf, b, row)
 		s.rows++
