@@ -61,7 +61,9 @@ func (l *lowering) result(t target) {
 
 // keptGroups reports whether the rows of a result are groups as an aggregate keeps them,
 // columns left out or in another order, and which are shown. Values that may not fit their
-// type fail the job when they change, so they are computed then.
+// type fail the job when they change, so they are computed then. Where the aggregate keeps
+// the values of each group one by one, the result keeps its rows: whoever reads it out of a
+// snapshot is not to load all those values.
 func (l *lowering) keptGroups(r relation) (a *aggregate, show []int, ok bool) {
 	show = upTo(len(r.columns()))
 	if p, is := r.(*project); is {
@@ -75,8 +77,14 @@ func (l *lowering) keptGroups(r relation) (a *aggregate, show []int, ok bool) {
 	}
 	a, ok = r.(*aggregate)
 	return a, show, ok && !a.final && !l.shared[a] && !slices.ContainsFunc(a.aggs, func(c call) bool {
-		return (c.fn == expr.Sum || c.fn == expr.Avg) && c.typ.Kind != expr.Double
+		fails := (c.fn == expr.Sum || c.fn == expr.Avg) && c.typ.Kind != expr.Double
+		return fails || a.keepsValues(c)
 	})
+}
+
+// keepsValues reports whether a call needs the different values of each group.
+func (a *aggregate) keepsValues(c call) bool {
+	return c.distinct && c.countsDistinct() || (c.fn == expr.Min || c.fn == expr.Max) && changing(a.input)
 }
 
 // groups lowers filtered and projected groups. Where a projection only renames the
