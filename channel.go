@@ -17,8 +17,8 @@ type ChannelID struct {
 func (c ChannelID) String() string { return fmt.Sprintf("%v>%v#%d", c.From, c.To, c.Edge) }
 
 // An Outbound is the sending end of a channel, for one task. Send blocks while the channel
-// has no credit and keeps the order of its calls; the frame's payload is the channel's from
-// then on. It fails with ErrStale once the attempt is released, with ErrBroken once the
+// has no credit and keeps the order of its calls. A batch, and what a control frame carries, is
+// the channel's from then on; the bytes of records it copies, so they are the caller's again. It fails with ErrStale once the attempt is released, with ErrBroken once the
 // channel is broken, with ErrInvalid if the frame cannot travel, and with the error of ctx.
 // Idle reports whether the receiving task has taken all that was sent; it never blocks.
 // Close says that no Send follows; what was sent still arrives.

@@ -45,6 +45,7 @@ type output struct {
 	hashes []uint64  // scratch: per row
 	rows   [][]int32 // scratch: per target
 	every  []int32   // 0, 1, 2, …
+	wire   []byte    // scratch: a batch on the wire
 }
 
 type target struct {
@@ -167,8 +168,8 @@ func (o *output) send(ctx context.Context, t *target, b *batch.Batch) error {
 	if o.counts {
 		o.stats.rowsOut.Add(int64(b.Rows()))
 	}
-	o.stats.bytesOut.Add(int64(size))
 	if t.local {
+		o.stats.bytesOut.Add(int64(size))
 		return o.deliver(ctx, t, weir.Frame{Kind: weir.FrameRecords, Batch: b, Size: size})
 	}
 	if err := o.encode(ctx, t, b, size); err != nil {
@@ -181,8 +182,9 @@ func (o *output) send(ctx context.Context, t *target, b *batch.Batch) error {
 // encode sends b in frames that stay below the limit, halving it while it is too large.
 func (o *output) encode(ctx context.Context, t *target, b *batch.Batch, size int) error {
 	if size <= o.limit || b.Rows() < 2 {
-		data := batch.Append(make([]byte, 0, size), b)
-		return o.deliver(ctx, t, weir.Frame{Kind: weir.FrameRecords, Bytes: data, Size: len(data)})
+		o.wire = batch.Append(o.wire[:0], b)
+		o.stats.bytesOut.Add(int64(len(o.wire)))
+		return o.deliver(ctx, t, weir.Frame{Kind: weir.FrameRecords, Bytes: o.wire, Size: len(o.wire)})
 	}
 	all := b.Sel
 	rows := o.selected(b)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -70,6 +71,9 @@ func (c *localChannel) Send(ctx context.Context, f weir.Frame) error {
 		return err
 	}
 	weight := headerLen + f.Size
+	if f.Kind == weir.FrameRecords {
+		f.Bytes = bytes.Clone(f.Bytes)
+	}
 	for {
 		sent, err := c.trySend(f, weight)
 		if sent || err != nil {

@@ -204,7 +204,7 @@ func frames(s *site, columns []int) (all [][]byte, size int) {
 	return all, size
 }
 
-// encodes make frames, each in memory of its own, as an output does.
+// encodes make frames, one after the other in the same memory, as an output does.
 func encodes() (all []stage) {
 	for _, w := range wires {
 		all = append(all, stage{w.name, func(s *site) *body {
@@ -213,7 +213,7 @@ func encodes() (all []stage) {
 			var data []byte
 			once := func() {
 				for _, b := range rows {
-					data = batch.Append(make([]byte, 0, batch.Size(b)), b)
+					data = batch.Append(data[:0], b)
 				}
 			}
 			return timed(len(rows)*batch.Target, size, once, func() {

@@ -7,22 +7,24 @@ import (
 
 // The wire form, little-endian throughout:
 //
-//	version  1 byte    1
+//	version  1 byte    2; 1 has no widths
 //	flags    1 byte    bit 0: kinds follow the columns; bit 1: the origin follows those
 //	columns  2 bytes
 //	rows     4 bytes
 //	then per column
 //	  physical 1 byte
-//	  nulls    1 byte    1: a bitmap follows the values
-//	  values             Bools 1 byte a row; Ints, Floats 8; Decimals 16 (low half first);
-//	                     Strings: rows+1 offsets of 4 bytes, the first 0, then the bytes
+//	  flags    1 byte    bit 0: a bitmap of nulls follows the values; bits 4 and 5, of Ints:
+//	                     0: 8 bytes a row; 1, 2, 3: the least in 8 bytes, then what is to be
+//	                     added to it, 1, 2 or 4 bytes a row
+//	  values             Bools 1 byte a row; Ints as their flags say; Floats 8; Decimals 16 (low
+//	                     half first); Strings: rows+1 offsets of 4 bytes, the first 0, then the bytes
 //	  bitmap             (rows+63)/64 words of 8 bytes; bits at and after rows are 0
 //	kinds    1 byte a row
 //	origin             table and path, each a length of 4 bytes and the text; then 8 bytes a row
 //
 // Only selected rows travel.
 const (
-	codecVersion = 1
+	codecVersion = 2
 	headerSize   = 8
 	flagKinds    = 1
 	flagOrigin   = 2
@@ -34,7 +36,8 @@ const MaxRows = 1 << 24
 // littleEndian: memory and wire agree, so that vectors are copied as they lie.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Size returns the exact number of bytes that Append writes for b.
+// Size returns the number of bytes that Append writes for b at most: those that it writes where
+// no whole numbers are narrow.
 func Size(b *Batch) int {
 	n := b.Rows()
 	size := headerSize
@@ -102,9 +105,9 @@ func Append(dst []byte, b *Batch) []byte {
 		out = put(out, b.Kinds[:b.Len], b.Sel)
 	}
 	if o := b.Origin; o != nil {
-		put(putText(putText(out, o.Table), o.Path), o.Offsets[:b.Len], b.Sel)
+		out = put(putText(putText(out, o.Table), o.Path), o.Offsets[:b.Len], b.Sel)
 	}
-	return dst
+	return dst[:len(dst)-len(out)]
 }
 
 // putText writes a text behind its length and returns the rest of out.
@@ -125,16 +128,19 @@ func extend(dst []byte, n int) []byte {
 
 // put writes one column to the head of out and returns the rest of out.
 func (v *Vector) put(out []byte, n int, sel []int32) []byte {
-	out[0], out[1] = byte(v.Physical), 0
+	head := out
+	head[0], head[1] = byte(v.Physical), 0
 	if v.Valid != nil {
-		out[1] = 1
+		head[1] = 1
 	}
 	out = out[2:]
 	switch v.Physical {
 	case Bools:
 		out = put(out, v.Bools[:n], sel)
 	case Ints:
-		out = put(out, v.Ints[:n], sel)
+		var code int
+		out, code = putInts(out, v.Ints[:n], sel)
+		head[1] |= byte(code << widthShift)
 	case Floats:
 		out = put(out, v.Floats[:n], sel)
 	case Decimals:

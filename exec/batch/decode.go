@@ -22,8 +22,8 @@ func decode(data []byte, into *Batch) error {
 	if len(data) < headerSize {
 		return fmt.Errorf("shorter than its header")
 	}
-	if data[0] != codecVersion {
-		return fmt.Errorf("version %d, this build reads version %d", data[0], codecVersion)
+	if data[0] < 1 || data[0] > codecVersion {
+		return fmt.Errorf("version %d, this build reads versions 1 to %d", data[0], codecVersion)
 	}
 	flags, columns := data[1], int(binary.LittleEndian.Uint16(data[2:]))
 	rows := int(binary.LittleEndian.Uint32(data[4:]))
@@ -33,7 +33,7 @@ func decode(data []byte, into *Batch) error {
 	if rows > MaxRows {
 		return fmt.Errorf("%d rows, more than %d", rows, MaxRows)
 	}
-	r := reader{rest: data[headerSize:]}
+	r := reader{rest: data[headerSize:], version: data[0]}
 	if columns*2 > len(r.rest) {
 		return fmt.Errorf("%d columns do not fit", columns)
 	}
@@ -69,8 +69,11 @@ func decode(data []byte, into *Batch) error {
 	return nil
 }
 
-// A reader holds what is still unread.
-type reader struct{ rest []byte }
+// A reader holds what is still unread, of a version.
+type reader struct {
+	rest    []byte
+	version byte
+}
 
 // take returns the next n bytes; ok is false when there are fewer.
 func (r *reader) take(n int) (head []byte, ok bool) {
@@ -106,10 +109,11 @@ func (v *Vector) read(r *reader, rows int) error {
 	if !ok {
 		return fmt.Errorf("cut off")
 	}
-	if head[1] > 1 {
+	v.Physical = Physical(head[0])
+	code := int(head[1] >> widthShift)
+	if head[1]&0xf > 1 || code > 3 || code != asTheyLie && (v.Physical != Ints || r.version == 1) {
 		return fmt.Errorf("unknown flags %#x", head[1])
 	}
-	v.Physical = Physical(head[0])
 	var err error
 	switch v.Physical {
 	case Bools:
@@ -117,7 +121,7 @@ func (v *Vector) read(r *reader, rows int) error {
 			err = fmt.Errorf("a boolean is neither 0 nor 1")
 		}
 	case Ints:
-		v.Ints, err = read(r, v.Ints, rows)
+		v.Ints, err = readInts(r, v.Ints, rows, code)
 	case Floats:
 		v.Floats, err = read(r, v.Floats, rows)
 	case Decimals:
@@ -127,7 +131,7 @@ func (v *Vector) read(r *reader, rows int) error {
 	default:
 		err = fmt.Errorf("unknown layout %d", v.Physical)
 	}
-	if err == nil && head[1] == 1 {
+	if err == nil && head[1]&1 == 1 {
 		err = v.readValid(r, rows)
 	}
 	return err

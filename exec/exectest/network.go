@@ -1,6 +1,7 @@
 package exectest
 
 import (
+	"bytes"
 	"context"
 	"sync"
 
@@ -70,6 +71,7 @@ func (c *channel) Poll() (weir.Frame, bool, error) {
 
 // Send implements weir.Outbound.
 func (c *channel) Send(ctx context.Context, f weir.Frame) error {
+	f.Bytes = bytes.Clone(f.Bytes)
 	select {
 	case c.framesC <- f:
 	case <-ctx.Done():
