@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -23,10 +24,12 @@ var (
 	bigintType = expr.Type{Kind: expr.BigInt}
 	textType   = expr.Type{Kind: expr.String}
 	doubleType = expr.Type{Kind: expr.Double}
+	boolType   = expr.Type{Kind: expr.Boolean}
+	moneyType  = expr.Type{Kind: expr.Decimal, Precision: 20, Scale: 2}
 )
 
 // groupedRows are the columns of the rows that the chains below count.
-var groupedRows = []plan.Column{{Name: "k", Type: bigintType}, {Name: "s", Type: textType}, {Name: "d", Type: doubleType}}
+var groupedRows = []plan.Column{{Name: "k", Type: bigintType}, {Name: "s", Type: textType}, {Name: "d", Type: doubleType}, {Name: "f", Type: boolType}, {Name: "m", Type: moneyType}}
 
 // A keeping is an aggregate and the result behind it.
 type keeping struct {
@@ -114,7 +117,7 @@ func TestResultOfGroups(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		changing := rapid.Bool().Draw(t, "changing")
-		keys := rapid.SampledFrom([][]int{{0}, {1}, {0, 1}, {2}}).Draw(t, "keys")
+		keys := rapid.SampledFrom([][]int{{0}, {1}, {0, 1}, {2}, {3, 4}, {4}, {1, 2, 3}, {}}).Draw(t, "keys")
 		aggs := rapid.SliceOfN(rapid.SampledFrom([]expr.Aggregate{
 			{Func: expr.CountStar, Arg: -1, Type: bigintType, ArgType: bigintType, Text: "count(*)"},
 			{Func: expr.Count, Arg: 1, Type: bigintType, ArgType: textType, Text: "count(s)"},
@@ -122,6 +125,10 @@ func TestResultOfGroups(t *testing.T) {
 			{Func: expr.Min, Arg: 1, Type: textType, ArgType: textType, Text: "min(s)"},
 			{Func: expr.Max, Arg: 0, Type: bigintType, ArgType: bigintType, Text: "max(k)"},
 			{Func: expr.Max, Arg: 2, Type: doubleType, ArgType: doubleType, Text: "max(d)"},
+			{Func: expr.Min, Arg: 2, Type: doubleType, ArgType: doubleType, Text: "min(d)"},
+			{Func: expr.Sum, Arg: 2, Type: doubleType, ArgType: doubleType, Text: "sum(d)"},
+			{Func: expr.BoolAnd, Arg: 3, Type: boolType, ArgType: boolType, Text: "bool_and(f)"},
+			{Func: expr.Min, Arg: 4, Type: moneyType, ArgType: moneyType, Text: "min(m)"},
 		}), 0, 3).Draw(t, "aggregates")
 		if !changing && rapid.Bool().Draw(t, "sketch") {
 			aggs = append(aggs, expr.Aggregate{Func: expr.ApproxCountDistinct, Arg: 0, Type: bigintType, ArgType: bigintType, Text: "approx"})
@@ -176,7 +183,14 @@ func TestResultOfGroups(t *testing.T) {
 				} else {
 					one.Columns[1].AppendString(rapid.SampledFrom([]string{"", "a", "b", "a text of more than fifteen bytes"}).Draw(t, "s"))
 				}
-				one.Columns[2].AppendFloat(float64(rapid.IntRange(-2, 2).Draw(t, "d")))
+				one.Columns[2].AppendFloat(rapid.SampledFrom([]float64{-2, -1, math.Copysign(0, -1), 0, 1, math.Inf(1), math.NaN()}).Draw(t, "d"))
+				switch f := rapid.IntRange(0, 2).Draw(t, "f"); f {
+				case 2:
+					one.Columns[3].AppendNull()
+				default:
+					one.Columns[3].AppendBool(f == 1)
+				}
+				one.Columns[4].AppendDecimal(batch.Int128{Hi: rapid.Int64Range(-1, 1).Draw(t, "high"), Lo: rapid.Uint64Range(0, 2).Draw(t, "low")})
 				one.EndRow(batch.Insert)
 				there = append(there, one)
 				b.AppendRow(one, 0)
@@ -197,8 +211,8 @@ func TestResultOfGroups(t *testing.T) {
 		}
 		follow()
 		q := exec.Query{Limit: rapid.SampledFrom([]int{0, 1, 7}).Draw(t, "limit")}
-		if rapid.Bool().Draw(t, "ordered") {
-			q.OrderBy = []exec.Order{{Column: groupedRows[keys[0]].Name, Desc: true}}
+		if rapid.Bool().Draw(t, "ordered") && len(keys)+len(aggs) > 0 {
+			q.OrderBy = []exec.Order{{Column: rapid.SampledFrom(groups.ops[1].Schema).Draw(t, "by").Name, Desc: rapid.Bool().Draw(t, "down")}}
 		}
 		want, wantTotal := readPages(t, plain.result, q)
 		stored, err := OpenStored(groups.ops[1], &groups.ops[0], groupedRows, restored(t, &of)[0].Store)
