@@ -11,7 +11,7 @@ import (
 )
 
 // Version is the version of all messages of this package.
-const Version = 1
+const Version = 2
 
 // The kinds of commands.
 const (

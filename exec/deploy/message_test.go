@@ -138,13 +138,13 @@ func TestGolden(t *testing.T) {
 func TestDecodeRefuses(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		`{"version":2,"job":"x"}`: "version 2, this build reads 1", `{}`: "version 0", `{`: "unexpected end", `{"version":1,"attempt":"x"}`: "NUMBER-TAG",
+		`{"version":3,"job":"x"}`: "version 3, this build reads 2", `{}`: "version 0", `{`: "unexpected end", `{"version":2,"attempt":"x"}`: "NUMBER-TAG",
 	} {
 		if err := deploy.Decode([]byte(body), &deploy.Stop{}); !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", body, err, want)
 		}
 	}
-	if err := deploy.Decode([]byte(`{"version":1,"job":"j","attempt":"1-a","later":true}`), &deploy.Stop{}); err != nil {
+	if err := deploy.Decode([]byte(`{"version":2,"job":"j","attempt":"1-a","later":true}`), &deploy.Stop{}); err != nil {
 		t.Errorf("an unknown field: %v", err)
 	}
 }
