@@ -15,9 +15,6 @@ const (
 	miniBatch  = ", mini-batch"
 )
 
-// slowRows are those that Flink is given where it takes long.
-const slowRows = 3_000_000
-
 // A peer is Flink with what it has been measured at: works that ask it the same share its runs.
 type peer struct {
 	flink   *flink
@@ -62,9 +59,6 @@ func (b *speedBench) peerContenders(w work) (all []contender) {
 				name += miniBatch
 			}
 			ask := flinkAsk{query: w.flink, format: w.format, backend: backend.option, miniBatch: mini, rows: b.rows}
-			if w.query == "user" {
-				ask.rows = min(b.rows, slowRows)
-			}
 			round := 0
 			all = append(all, contender{name: name, rounds: b.flinkRuns, run: func(ctx context.Context) (sample, error) {
 				round++
