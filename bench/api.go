@@ -105,14 +105,14 @@ func (a *api) awaitStatus(ctx context.Context, name, status string, limit time.D
 	})
 }
 
-// cancel ends a job and waits until its tasks have ended.
+// cancel ends a job, if it does not end by itself meanwhile, and waits until its tasks have ended.
 func (a *api) cancel(ctx context.Context, name string) error {
 	if err := a.do(ctx, http.MethodPost, "/v1/jobs/"+name+"/cancel", nil, nil); err != nil {
 		return err
 	}
 	return await(ctx, 30*time.Second, "job "+name+" is canceled and its workers are free", func() (bool, error) {
 		j, err := a.job(ctx, name)
-		if err != nil || j.Status != "CANCELED" {
+		if err != nil || j.Status != "CANCELED" && j.Status != "FINISHED" {
 			return false, err
 		}
 		all, err := a.workers(ctx)
