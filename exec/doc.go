@@ -85,7 +85,8 @@
 //	   operator behind the exchange sees, and keeps, keys of its own key groups only;
 //	   a result's keys are therefore the grouping's, in its order. A forward edge moves
 //	   no row to another subtask: behind it lies nothing that keeps state by other keys.
-//	E6 An ack leaves only after its objects are durable (I7).
+//	E6 An ack leaves only after its objects are durable, and what its sinks have written (I7).
+//	   The loop waits for neither: the uploader stores the ones and flushes the others (Sealer).
 //	E7 Failed is reported once, and not for a task whose context ended.
 //	E8 A row that no frame could carry is refused on local channels too: an answer
 //	   never depends on where tasks run.

@@ -102,6 +102,18 @@ type Committer interface {
 	Commit(ctx context.Context, id weir.CheckpointID) error
 }
 
+// A Sealer is a Snapshotter that leaves to others what would keep the loop waiting: what its
+// items name is not durable yet when Snapshot returns.
+type Sealer interface {
+	Snapshotter
+	// Seal returns what makes durable what Snapshot has named since the last call; nil: it is
+	// already. It is called on the loop behind every Snapshot. What it returns is called once,
+	// off the loop and in barrier order, before any snapshot that names it is acknowledged
+	// (I7), whatever becomes of the checkpoint; an attempt that ends may not call it any more.
+	// None of it is at work when Close is called. An error ends the attempt.
+	Seal() func() error
+}
+
 // A Poll says what a source has after Next.
 type Poll uint8
 

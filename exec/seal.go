@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 
@@ -31,8 +32,9 @@ func (w *uploader) unsealed(ctx context.Context) *upload {
 	}
 }
 
-// seal makes runs of an upload's cuts and sees what its snapshot consists of. An error is
-// a broken invariant, or the disk's.
+// seal makes runs of an upload's cuts and durable what its sinks have written, and sees what its
+// snapshot consists of. An error is a broken invariant, the disk's or a sink's, which cannot go
+// on without what it has written.
 func (w *uploader) seal(ctx context.Context, u *upload) (err error) {
 	defer u.release()
 	defer func() {
@@ -50,7 +52,34 @@ func (w *uploader) seal(ctx context.Context, u *upload) (err error) {
 		}
 	}
 	u.release() // before anybody hears of it
+	if ctx.Err() == nil {
+		if err = u.flush(w.task); err != nil {
+			return err
+		}
+	}
 	return w.add(u, runs)
+}
+
+// flush makes durable what the sinks have written.
+func (u *upload) flush(t *Task) error {
+	u.flushing.Store(true)
+	defer u.flushing.Store(false)
+	for _, s := range u.seals {
+		if err := s.call(t); err != nil {
+			return inOperator(s.node, fmt.Errorf("snapshot %d: %w", u.id, err))
+		}
+	}
+	return nil
+}
+
+// call runs it; a panic is an error.
+func (s operatorSeal) call(t *Task) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = t.panicked(p)
+		}
+	}()
+	return s.run()
 }
 
 // writeRuns makes the runs of an upload's cuts, and counts what that takes of a core.

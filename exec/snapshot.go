@@ -31,6 +31,12 @@ func (t *Task) snapshot(a alignment) error {
 	}
 	wanted := !t.uploader.ended(a.id)
 	u := &upload{id: a.id, origin: a.origin, snapshot: checkpoint.TaskSnapshot{Task: t.id, Ended: t.ended}, timing: a.timing(began)}
+	if wanted {
+		if full := t.uploader.room(); full != nil { // what has changed stays for a later cut
+			t.decline(u, full)
+			wanted = false
+		}
+	}
 	var failed error
 	if wanted {
 		failed = t.lists(u)
@@ -52,11 +58,6 @@ func (t *Task) snapshot(a alignment) error {
 		return nil
 	}
 	killpoint.Here("after-barrier")
-	if err := t.uploader.room(); err != nil { // what has changed stays for a later cut
-		t.decline(u, err)
-		t.tracker.reach(a.id, checkpoint.StageDone, t.now())
-		return nil
-	}
 	t.cut(u)
 	u.cutAt = t.now()
 	u.timing.CutMS = milliseconds(u.cutAt.Sub(began))
@@ -88,6 +89,11 @@ func (t *Task) lists(u *upload) error {
 			t.meter.turn(n.slot)
 			if err := t.list(u, &n.setup, s); err != nil {
 				return err
+			}
+		}
+		if s, ok := n.op.(Sealer); ok {
+			if seal := s.Seal(); seal != nil {
+				u.seals = append(u.seals, operatorSeal{n, seal})
 			}
 		}
 		if c, ok := n.op.(Committer); ok && c.Pending() {

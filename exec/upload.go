@@ -41,12 +41,14 @@ type upload struct {
 	origin   origin
 	snapshot checkpoint.TaskSnapshot
 	cuts     []*operatorCut
+	seals    []operatorSeal
 	timing   checkpoint.Timing
 	cutAt    time.Time   // the end of the cut
 	givenUp  atomic.Bool // nothing more is stored
 	sealed   bool        // its cuts are runs of their chains. Guarded by the uploader's mu
 	cancel   func()      // ends the call in hand; nil: not in hand. Likewise
 	grace    *time.Timer // until then; likewise
+	flushing atomic.Bool // its seals are at work
 	objects  atomic.Int64
 	bytes    atomic.Int64 // stored, or read for it
 }
@@ -59,6 +61,12 @@ type operatorCut struct {
 	parts state.Snapshot
 }
 
+// An operatorSeal is what an operator has left to do for the snapshot.
+type operatorSeal struct {
+	node *node
+	run  func() error
+}
+
 func (u *upload) release() {
 	for _, c := range u.cuts {
 		c.cut.Release()
@@ -68,6 +76,9 @@ func (u *upload) release() {
 // doing says what the upload is at.
 func (u *upload) doing() string {
 	n := u.objects.Load()
+	if u.flushing.Load() {
+		return "making durable what its sinks have written"
+	}
 	if n == 0 {
 		return "encoding what has changed in its state"
 	}
@@ -202,7 +213,7 @@ func (w *uploader) doing(id weir.CheckpointID) string {
 		case u.aside:
 		case u.id != id:
 			before = append(before, fmt.Sprintf("%d (%s)", u.id, u.doing()))
-		case u.cancel != nil:
+		case u.cancel != nil || u == w.unsealedNow():
 			return u.doing()
 		default:
 			return "waiting for the uploads of checkpoints " + strings.Join(before[:min(len(before), uploadsAtOnce)], " and ")

@@ -6,7 +6,8 @@
 // is complete.
 //
 //	Process ──▶ .weir-JOB-OPERATOR-SUBTASK-open-ATTEMPT          being written
-//	Snapshot ─▶ .weir-JOB-OPERATOR-SUBTASK-BARRIER-ATTEMPT       sealed: flushed to disk, named in the snapshot
+//	Snapshot ─▶ .weir-JOB-OPERATOR-SUBTASK-BARRIER-ATTEMPT       sealed: whole, named in the snapshot
+//	Seal                                                         flushed to disk, beside the rows that follow
 //	Commit ───▶ part-JOB-OPERATOR-SUBTASK-BARRIER.csv            published: linked if absent
 //
 // # Invariants
@@ -54,7 +55,8 @@
 //
 // # Goroutines
 //
-// None; a sink is called by its task's.
+// None; a sink is called by its task's loop. What Seal returns is the uploader's: it touches the
+// sealed files, which are kept open until they are published, and the folder, nothing else.
 //
 // # Failures
 //

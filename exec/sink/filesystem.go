@@ -34,7 +34,8 @@ type filesystem struct {
 	checksum uint32
 	written  atomic.Int64 // since it was opened
 
-	segments []segment // sealed and not confirmed as published, in barrier order
+	segments []segment  // sealed and not confirmed as published, in barrier order
+	unsynced []*os.File // of these, not handed to the uploader yet
 }
 
 func openFilesystem(setup exec.Setup) (*filesystem, error) {
@@ -141,8 +142,8 @@ func (s *filesystem) Flush(exec.Collector) error { return nil }
 // End has nothing to do: the last rows are sealed by the checkpoint that follows.
 func (s *filesystem) End(exec.Collector) error { return nil }
 
-// Snapshot seals the segment of barrier id, durably, and returns all that wait for
-// their commit.
+// Snapshot seals the segment of barrier id and returns all that wait for their commit. It
+// is durable once what Seal returns has run.
 func (s *filesystem) Snapshot(id weir.CheckpointID) ([]json.RawMessage, error) {
 	if s.rows > 0 {
 		if err := s.seal(id); err != nil {
@@ -164,24 +165,36 @@ func (s *filesystem) seal(id weir.CheckpointID) error {
 	if err := s.write(); err != nil {
 		return err
 	}
-	if err := s.file.Sync(); err != nil {
-		return fmt.Errorf("table %s: %w", s.table, err)
-	}
-	if err := s.file.Close(); err != nil {
-		return fmt.Errorf("table %s: %w", s.table, err)
-	}
 	killpoint.Here("before-seal")
 	sealed := s.writer.seal(id, s.rows, s.bytes, s.checksum)
 	if err := s.folder.root.Rename(s.writer.openName(), sealed.Temp); err != nil {
 		return fmt.Errorf("table %s: %w", s.table, err)
 	}
-	if err := s.folder.sync(); err != nil {
-		return fmt.Errorf("table %s: %w", s.table, err)
-	}
-	killpoint.Here("after-seal")
-	s.segments = append(s.segments, sealed)
+	sealed.file = s.file
+	s.segments, s.unsynced = append(s.segments, sealed), append(s.unsynced, s.file)
 	s.file, s.rows = nil, 0
 	return nil
+}
+
+// Seal returns what flushes the segments sealed since the last call to disk, for which rows
+// need not wait; nil: there are none.
+func (s *filesystem) Seal() func() error {
+	files := s.unsynced
+	if s.unsynced = nil; files == nil {
+		return nil
+	}
+	return func() error {
+		for _, file := range files {
+			if err := file.Sync(); err != nil {
+				return fmt.Errorf("table %s: %w", s.table, err)
+			}
+		}
+		if err := s.folder.sync(); err != nil {
+			return fmt.Errorf("table %s: %w", s.table, err)
+		}
+		killpoint.Here("after-seal")
+		return nil
+	}
 }
 
 // Pending reports whether segments wait for a commit.
@@ -208,8 +221,22 @@ func (s *filesystem) Commit(ctx context.Context, id weir.CheckpointID) error {
 	if err := s.confirm(s.segments[:n]); err != nil {
 		return fmt.Errorf("table %s: commit %d: %w", s.table, id, err)
 	}
+	err := closeFiles(s.segments[:n])
 	s.segments = s.segments[n:]
+	if err != nil {
+		return fmt.Errorf("table %s: commit %d: %w", s.table, id, err)
+	}
 	return nil
+}
+
+// closeFiles lets go of the files of segments; nobody flushes them any more.
+func closeFiles(segments []segment) (err error) {
+	for i := range segments {
+		if file := segments[i].file; file != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}
+	return err
 }
 
 // confirm makes what was published durable, and only then lets go of the sealed files.
@@ -237,9 +264,10 @@ func (s *filesystem) confirm(published []segment) error {
 
 // Close throws the segment away that was only begun; sealed ones stay.
 func (s *filesystem) Close() error {
-	var err error
+	err := closeFiles(s.segments)
+	s.segments = nil
 	if s.file != nil {
-		err = errors.Join(s.file.Close(), s.folder.root.Remove(s.writer.openName()))
+		err = errors.Join(err, s.file.Close(), s.folder.root.Remove(s.writer.openName()))
 		s.file = nil
 	}
 	return errors.Join(err, s.folder.root.Close())

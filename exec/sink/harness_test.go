@@ -75,6 +75,11 @@ func snapshot(t fatal, s *filesystem, id weir.CheckpointID) []json.RawMessage {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if seal := s.Seal(); seal != nil {
+		if err := seal(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return items
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,6 +31,8 @@ type segment struct {
 	Rows     int64             `json:"rows"`
 	Bytes    int64             `json:"bytes"`
 	Checksum string            `json:"checksum"` // CRC-32C, in hexadecimal
+
+	file *os.File // the sealed file, of the sink that wrote it; nil: another one's
 }
 
 // String names the segment in errors.
