@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -12,12 +13,18 @@ const MaxPrecision = 38
 
 // Pow10 returns 10^n for n in [0, MaxPrecision].
 func Pow10(n int) Int128 {
-	p := Int128Of(1)
-	for ; n >= 18; n -= 18 {
-		p, _ = p.MulInt64(1_000_000_000_000_000_000)
+	p := Int128Of(shortPow10(min(n, chunkDigits)))
+	for n -= chunkDigits; n > 0; n -= chunkDigits {
+		p, _ = p.MulInt64(shortPow10(min(n, chunkDigits)))
 	}
+	return p
+}
+
+// shortPow10 returns 10^n for n up to chunkDigits.
+func shortPow10(n int) int64 {
+	p := int64(1)
 	for ; n > 0; n-- {
-		p, _ = p.MulInt64(10)
+		p *= 10
 	}
 	return p
 }
@@ -30,79 +37,126 @@ func (a Int128) Fits(precision int) bool {
 }
 
 // ParseDecimal reads plain decimal digits with an optional sign, point and exponent
-// ("-12.5", "1e3"), as an unscaled value at scale. It fails where digits behind the
-// scale would be lost or the value has more than MaxPrecision digits.
+// ("-12.5", ".5", "1e3"), as an unscaled value at scale. It fails where digits behind the
+// scale would be lost or the value has more than MaxPrecision digits; zeros that say nothing
+// are no digits.
 func ParseDecimal(text string, scale int) (Int128, error) {
-	mantissa, exponent, err := splitExponent(text)
-	if err != nil {
-		return Int128{}, err
+	mantissa, exponent, ok := splitExponent(text)
+	if !ok {
+		return Int128{}, fmt.Errorf("%q has a bad exponent", text)
 	}
-	negative := strings.HasPrefix(mantissa, "-")
-	digits := strings.TrimPrefix(strings.TrimPrefix(mantissa, "-"), "+")
-	if len(mantissa)-len(digits) > 1 {
-		return Int128{}, fmt.Errorf("%q is not a decimal number", text)
+	digits, negative := strings.CutPrefix(mantissa, "-")
+	if !negative {
+		digits = strings.TrimPrefix(mantissa, "+")
 	}
 	whole, fraction, _ := strings.Cut(digits, ".")
-	if whole == "" && fraction == "" {
+	if whole == "" && fraction == "" || !areDigits(whole) || !areDigits(fraction) {
 		return Int128{}, fmt.Errorf("%q is not a decimal number", text)
 	}
-	var u Int128
-	shift := scale + exponent - len(fraction) // zeros to append; negative: digits to drop
-	for _, part := range [2]string{whole, fraction} {
-		for i := range len(part) {
-			if part[i] < '0' || part[i] > '9' {
-				return Int128{}, fmt.Errorf("%q is not a decimal number", text)
-			}
-			var fits bool
-			if u, fits = u.shiftIn(int64(part[i] - '0')); !fits {
-				return Int128{}, fmt.Errorf("%q has more than %d digits", text, MaxPrecision)
-			}
-		}
-	}
-	for ; shift > 0 && u != (Int128{}); shift-- {
-		var fits bool
-		if u, fits = u.shiftIn(0); !fits {
-			return Int128{}, fmt.Errorf("%q has more than %d digits at scale %d", text, MaxPrecision, scale)
-		}
-	}
-	for ; shift < 0 && u != (Int128{}); shift++ {
-		q, r, _ := u.QuoRem(Int128Of(10))
-		if r != (Int128{}) {
-			return Int128{}, fmt.Errorf("%q has digits behind scale %d", text, scale)
-		}
-		u = q
-	}
-	if negative {
-		u, _ = u.Neg()
+	u, fit := DecimalOf(negative, whole, fraction, exponent, scale)
+	switch fit {
+	case Inexact:
+		return Int128{}, fmt.Errorf("%q has digits behind scale %d", text, scale)
+	case TooLarge:
+		return Int128{}, fmt.Errorf("%q has more than %d digits at scale %d", text, MaxPrecision, scale)
 	}
 	return u, nil
 }
 
-func splitExponent(text string) (mantissa string, exponent int, err error) {
+func areDigits(text string) bool { return strings.Trim(text, "0123456789") == "" }
+
+// MaxExponent is beyond every exponent that matters: larger ones may be taken for it.
+const MaxExponent = 1e6
+
+func splitExponent(text string) (mantissa string, exponent int, ok bool) {
 	i := strings.IndexAny(text, "eE")
 	if i < 0 {
-		return text, 0, nil
+		return text, 0, true
 	}
-	exponent, err = strconv.Atoi(text[i+1:])
-	if err != nil || exponent < -1000 || exponent > 1000 {
-		return "", 0, fmt.Errorf("%q has a bad exponent", text)
+	exponent, err := strconv.Atoi(text[i+1:])
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return "", 0, false
 	}
-	return text[:i], exponent, nil
+	return text[:i], max(-MaxExponent, min(exponent, MaxExponent)), true
 }
 
-// shiftIn appends a decimal digit to a magnitude.
-func (a Int128) shiftIn(digit int64) (Int128, bool) {
-	p, ok := a.MulInt64(10)
-	if !ok {
-		return Int128{}, false
+// A Fit says whether a number is a decimal of a scale.
+type Fit uint8
+
+// The answers of DecimalOf.
+const (
+	Exact    Fit = iota
+	Inexact      // it has digits behind the scale
+	TooLarge     // it has more than MaxPrecision digits
+)
+
+// DecimalOf returns ±whole.fraction × 10^exponent as an unscaled value at scale. whole and
+// fraction hold decimal digits and nothing else, and may be empty; exponent is at most
+// MaxExponent either way. It allocates nothing.
+func DecimalOf[T string | []byte](negative bool, whole, fraction T, exponent, scale int) (Int128, Fit) {
+	shift := scale + exponent - len(fraction) // zeros to append; negative: digits to drop
+	for len(whole) > 0 && whole[0] == '0' {
+		whole = whole[1:]
 	}
-	p, ok = p.AddInt64(digit)
-	return p, ok && p.Fits(MaxPrecision)
+	for len(whole) == 0 && len(fraction) > 0 && fraction[0] == '0' {
+		fraction = fraction[1:]
+	}
+	for ; shift < 0 && len(fraction) > 0 && fraction[len(fraction)-1] == '0'; shift++ {
+		fraction = fraction[:len(fraction)-1]
+	}
+	for ; shift < 0 && len(fraction) == 0 && len(whole) > 0 && whole[len(whole)-1] == '0'; shift++ {
+		whole = whole[:len(whole)-1]
+	}
+	switch n := len(whole) + len(fraction); {
+	case n == 0:
+		return Int128{}, Exact
+	case shift < 0:
+		return Int128{}, Inexact
+	case n+shift > MaxPrecision:
+		return Int128{}, TooLarge
+	case n+shift <= chunkDigits:
+		x := int64(appendDigits(appendDigits(0, whole), fraction))
+		for ; shift > 0; shift-- {
+			x *= 10
+		}
+		if negative {
+			x = -x
+		}
+		return Int128Of(x), Exact
+	}
+	u := appendChunks(appendChunks(Int128{}, whole), fraction)
+	u, _ = u.Mul(Pow10(shift)) // it has at most MaxPrecision digits
+	if negative {
+		u, _ = u.Neg()
+	}
+	return u, Exact
+}
+
+// chunkDigits are as many as an int64 holds, whatever they are.
+const chunkDigits = 18
+
+// appendDigits appends decimal digits to a number; together they are at most chunkDigits.
+func appendDigits[T string | []byte](u uint64, digits T) uint64 {
+	for i := range len(digits) {
+		u = u*10 + uint64(digits[i]-'0')
+	}
+	return u
+}
+
+// appendChunks appends decimal digits to a number; together they are at most MaxPrecision.
+func appendChunks[T string | []byte](u Int128, digits T) Int128 {
+	for len(digits) > 0 {
+		n := min(len(digits), chunkDigits)
+		u, _ = u.Mul(Pow10(n))
+		u, _ = u.AddInt64(int64(appendDigits(0, digits[:n])))
+		digits = digits[n:]
+	}
+	return u
 }
 
 // AppendDecimal appends the decimal text of an unscaled value at scale: "-12.50".
 func (a Int128) AppendDecimal(dst []byte, scale int) []byte {
-	const chunk = 1_000_000_000_000_000_000 // 18 digits
+	const chunk = 1_000_000_000_000_000_000 // chunkDigits of them
 	u := a.abs()
 	var digits [48]byte
 	at := len(digits)

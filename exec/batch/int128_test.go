@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -91,6 +92,15 @@ func TestDecimalText(t *testing.T) {
 		{"-0.99999999999999999999999999999999999999", 38, "-0.99999999999999999999999999999999999999"},
 		{"1000000000000000000", 0, "1000000000000000000"},
 		{"0e500", 3, "0.000"},
+		{"0e99999", 0, "0"},
+		{"0e99999999999999999999", 0, "0"},
+		{"1." + strings.Repeat("0", 40), 0, "1"},
+		{"1." + strings.Repeat("0", 40), 3, "1.000"},
+		{"1" + strings.Repeat("0", 50) + "e-50", 2, "1.00"},
+		{strings.Repeat("0", 50) + "7", 0, "7"},
+		{"0." + strings.Repeat("0", 60) + "12e62", 0, "12"},
+		{"123456789012345678.9", 1, "123456789012345678.9"},
+		{"12345678901234567890.12345678901234567", 18, "12345678901234567890.123456789012345670"},
 	} {
 		d, err := ParseDecimal(c.text, c.scale)
 		if err != nil || d.Decimal(c.scale) != c.want {
@@ -105,6 +115,30 @@ func TestDecimalText(t *testing.T) {
 			t.Errorf("%q: got %v, want an error", text, d.Decimal(2))
 		}
 	}
+}
+
+// TestDecimalOf: a number is a decimal of a scale by its value, as math/big finds it, whatever
+// zeros it is written with.
+func TestDecimalOf(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		digits := rapid.StringMatching(`0{0,20}[0-9]{0,30}0{0,20}`)
+		whole, fraction := digits.Draw(t, "whole"), digits.Draw(t, "fraction")
+		exponent, scale := rapid.IntRange(-60, 60).Draw(t, "exponent"), rapid.IntRange(0, MaxPrecision).Draw(t, "scale")
+		negative := rapid.Bool().Draw(t, "negative")
+		got, fit := DecimalOf(negative, []byte(whole), []byte(fraction), exponent, scale)
+		r, _ := new(big.Rat).SetString("0" + whole + "." + fraction + "0e" + strconv.Itoa(exponent+scale))
+		if negative {
+			r.Neg(r)
+		}
+		switch size := len(new(big.Int).Abs(r.Num()).String()); {
+		case fit == Exact && r.IsInt() && got.big().Cmp(r.Num()) == 0:
+		case fit == Inexact && !r.IsInt():
+		case fit == TooLarge && r.IsInt() && size > MaxPrecision:
+		default:
+			t.Fatalf("got %s, %d, want %s", got.Decimal(scale), fit, r)
+		}
+	})
 }
 
 func TestDecimalRoundTrip(t *testing.T) {

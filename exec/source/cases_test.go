@@ -131,7 +131,7 @@ func TestM11NoCoercion(t *testing.T) {
 	taken(t, "json", text, map[string]string{`"7"`: `"7"`, `"007"`: `"007"`, "7": "!it is a number", "true": "!it is a truth value", `""`: `""`})
 	taken(t, "json", boolean, map[string]string{"true": "true", "1": "!it is a number", `"true"`: "!it is a text", "0": "!it is a number"})
 	taken(t, "json", double, map[string]string{"7": "7", `"7"`: "!it is a text", "true": "!it is a truth value"})
-	taken(t, "json", expr.Type{Kind: expr.Decimal, Precision: 5, Scale: 2}, map[string]string{"7": "7.00", `"7"`: "!it is a text", "7.005": "!does not fit exactly"})
+	taken(t, "json", expr.Type{Kind: expr.Decimal, Precision: 5, Scale: 2}, map[string]string{"7": "7.00", `"7"`: "!it is a text", "7.005": "!it has more than 2 digits behind the point"})
 	taken(t, "csv", bigint, map[string]string{"7": "7", "007": "7", `"7"`: "7", `""`: "!it is not a number", "true": "!it is not a number", "7.5": "!it has a fraction"})
 	taken(t, "csv", text, map[string]string{"7": `"7"`, "007": `"007"`, `""`: `""`})
 }

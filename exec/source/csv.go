@@ -43,13 +43,18 @@ func newCSVDecoder(spec *plan.SourceSpec, o csvOptions) *csvDecoder {
 	for _, c := range spec.Table.Columns {
 		d.names = append(d.names, c.Name)
 	}
+	// The fast path would take such a delimiter for a part of a number, and such a NULL for one.
+	plain := !numeric(o.delimiter) && (o.null == "" || !numeric(o.null[0]))
 	for i, index := range spec.Read {
 		f := csvField{what: readOther, column: i}
 		switch spec.Table.Columns[index].Type.Kind {
 		case expr.Int, expr.BigInt:
-			// The fast path would take such a delimiter for a part of the number, and such a NULL for one.
-			if !numeric(o.delimiter) && (o.null == "" || !numeric(o.null[0])) {
+			if plain {
 				f.what = readInt
+			}
+		case expr.Decimal:
+			if plain && o.delimiter != '.' {
+				f.what = readDecimal
 			}
 		case expr.String:
 			f.what = readText
@@ -122,11 +127,9 @@ func (d *csvDecoder) row(r *rows, data []byte, p int) (next int, more bool, f *f
 				return p, more, f
 			}
 			continue
-		case field.what == readInt:
-			c := &r.columns[field.column]
-			v, q, ok := scanInt(data, p, false)
-			if ok && v >= c.low && v <= c.high && (data[q] == d.delimiter || data[q] == '\n' || data[q] == '\r' && data[q+1] == '\n') {
-				c.ints[r.n] = v
+		case field.what == readInt || field.what == readDecimal:
+			q, ok := r.scanNumber(&r.columns[field.column], data, p)
+			if ok && (data[q] == d.delimiter || data[q] == '\n' || data[q] == '\r' && data[q+1] == '\n') {
 				p = q
 				continue
 			}
@@ -406,6 +409,9 @@ func (r *rows) setField(c *column, text []byte) *fault {
 	case expr.Bytes:
 		return r.setBase64(c, text, quote)
 	case expr.Double:
+		if len(text) == 0 || text[len(text)-1] <= '9' { // a number, if anything
+			break
+		}
 		if f, ok := special(string(text)); ok {
 			c.floats[r.n] = f
 			return nil

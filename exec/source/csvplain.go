@@ -155,9 +155,8 @@ func (d *csvDecoder) plainField(r *rows, w *wanted, data []byte, from, to, k int
 	defer func() { r.n = n }()
 	r.n += k
 	c := &r.columns[w.column]
-	if w.what == readInt {
-		if v, end, ok := scanInt(data, from, false); ok && end == to && v >= c.low && v <= c.high {
-			c.ints[r.n] = v
+	if w.what == readInt || w.what == readDecimal {
+		if end, ok := r.scanNumber(c, data, from); ok && end == to {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/bits"
 
+	"weir/exec/batch"
 	"weir/planner/expr"
 )
 
@@ -59,6 +60,7 @@ const (
 	finish               // there is none: the text ends the object and its line
 	readInt
 	readText
+	readDecimal
 	readOther
 )
 
@@ -171,6 +173,12 @@ func (d *jsonDecoder) row(r *rows, data []byte, p int) (next int, blank bool, f 
 					p += n
 					continue
 				}
+			}
+		} else if e.what == readDecimal {
+			if v, q, ok := scanDecimal(data, p, c.typ.Scale, true); ok && v >= c.low && v <= c.high {
+				c.decimals[r.n] = batch.Int128Of(v)
+				p = q
+				continue
 			}
 		} else if e.what == readText && data[p] == '"' {
 			q := p + 1
@@ -315,6 +323,8 @@ func (d *jsonDecoder) lookup(r *rows, key []byte) (action, int) {
 		return readInt, i
 	case expr.String:
 		return readText, i
+	case expr.Decimal:
+		return readDecimal, i
 	}
 	return readOther, i
 }

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"weir/exec/batch"
 )
 
 // pad is how far behind a record's end the scanners may load; every buffer that they
@@ -105,12 +107,43 @@ func scanInt(b []byte, p int, strict bool) (v int64, end int, ok bool) {
 	return int64(u), end, true
 }
 
+// scanDecimal reads a plain decimal number at b[p:] as an unscaled value of at most 18 digits at
+// scale: what scanInt takes, and digits behind a point. ok is false for everything else, as there.
+func scanDecimal(b []byte, p, scale int, strict bool) (v int64, end int, ok bool) {
+	negative := b[p] == '-'
+	if negative {
+		p++
+	}
+	u, end := scanDigits(b, p)
+	n := end - p
+	if n == 0 || n+scale > 18 || strict && n > 1 && b[p] == '0' {
+		return 0, end, false
+	}
+	u *= pow10[scale]
+	if b[end] == '.' {
+		from := end + 1
+		var fraction uint64
+		fraction, end = scanDigits(b, from)
+		if n = end - from; n == 0 || n > scale {
+			return 0, end, false
+		}
+		u += fraction * pow10[scale-n]
+	}
+	if goesOn(b[end]) {
+		return 0, end, false
+	}
+	if negative {
+		return -int64(u), end, true
+	}
+	return int64(u), end, true
+}
+
 // A numeral is a decimal number taken apart: ±digits × 10^exponent.
 type numeral struct {
 	negative bool
 	whole    []byte // digits before the point
 	fraction []byte // digits behind it
-	exponent int    // as written; saturates at ±1e6
+	exponent int    // as written; saturates at ±batch.MaxExponent
 }
 
 // parseNumeral takes a number's text apart. JSON's grammar is a part of what it
@@ -143,7 +176,7 @@ func parseNumeral(text []byte) (n numeral, ok bool) {
 	}
 	exponent, rest := splitDigits(text)
 	for _, c := range exponent {
-		n.exponent = min(n.exponent*10+int(c-'0'), 1e6)
+		n.exponent = min(n.exponent*10+int(c-'0'), batch.MaxExponent)
 	}
 	if negative {
 		n.exponent = -n.exponent
@@ -159,54 +192,9 @@ func splitDigits(b []byte) (digits, rest []byte) {
 	return b[:i], b[i:]
 }
 
-// wholeness says whether a numeral is a whole number of 64 bits.
-type wholeness uint8
-
-const (
-	isWhole wholeness = iota
-	hasFraction
-	outOfRange
-)
-
-// int64 returns the exact value of a numeral such as 1.0 or 1e3.
-func (n numeral) int64() (int64, wholeness) {
-	var u uint64
-	overflow := false
-	shift := n.exponent // decimal places by which the digits still have to move left
-	push := func(d byte) {
-		hi, lo := bits.Mul64(u, 10)
-		sum, carry := bits.Add64(lo, uint64(d-'0'), 0)
-		overflow = overflow || hi+carry != 0
-		u = sum
-	}
-	take := func(digits []byte, at int) wholeness { // digits[i] counts 10^(at-i)
-		for i, d := range digits {
-			if at-i >= 0 {
-				push(d)
-			} else if d != '0' {
-				return hasFraction
-			}
-		}
-		return isWhole
-	}
-	if w := take(n.whole, len(n.whole)-1+shift); w != isWhole {
-		return 0, w
-	}
-	if w := take(n.fraction, shift-1); w != isWhole {
-		return 0, w
-	}
-	for i := shift - len(n.fraction); i > 0 && u != 0 && !overflow; i-- {
-		push('0')
-	}
-	switch {
-	case overflow:
-		return 0, outOfRange
-	case n.negative && u <= 1<<63:
-		return -int64(u), isWhole
-	case !n.negative && u <= math.MaxInt64:
-		return int64(u), isWhole
-	}
-	return 0, outOfRange
+// decimal returns the exact unscaled value of a numeral at scale.
+func (n numeral) decimal(scale int) (batch.Int128, batch.Fit) {
+	return batch.DecimalOf(n.negative, n.whole, n.fraction, n.exponent, scale)
 }
 
 // parseFloat returns the double nearest to a number's text; ok is false where it is

@@ -28,7 +28,7 @@ type column struct {
 	typ       expr.Type
 	physical  batch.Physical
 	notNull   bool
-	low, high int64 // range of INT and BIGINT
+	low, high int64 // range of INT and BIGINT; of the unscaled values of a DECIMAL, as far as it is within 64 bits
 
 	bools    []bool
 	ints     []int64
@@ -73,8 +73,13 @@ func newRows(spec *plan.SourceSpec) (*rows, error) {
 		c := &r.columns[i]
 		c.name, c.typ, c.physical, c.notNull = def.Name, def.Type, kinds[i], def.NotNull
 		c.low, c.high = math.MinInt64, math.MaxInt64
-		if def.Type.Kind == expr.Int {
+		switch def.Type.Kind {
+		case expr.Int:
 			c.low, c.high = math.MinInt32, math.MaxInt32
+		case expr.Decimal:
+			c.high, _ = batch.Pow10(min(def.Type.Precision, 18)).Int64()
+			c.high--
+			c.low = -c.high
 		}
 	}
 	r.pool = batch.NewPool(kinds, batch.Target)
@@ -203,6 +208,22 @@ func (r *rows) setChecked(c *column, b []byte, from, to int) *fault {
 	return nil
 }
 
+// scanNumber makes the plain number at data[p:] row n of a column of whole numbers or decimals;
+// ok is false where it is none, or out of range, and whoever calls looks closer.
+func (r *rows) scanNumber(c *column, data []byte, p int) (end int, ok bool) {
+	var v int64
+	if c.physical == batch.Decimals {
+		if v, end, ok = scanDecimal(data, p, c.typ.Scale, false); ok && v >= c.low && v <= c.high {
+			c.decimals[r.n] = batch.Int128Of(v)
+			return end, true
+		}
+	} else if v, end, ok = scanInt(data, p, false); ok && v >= c.low && v <= c.high {
+		c.ints[r.n] = v
+		return end, true
+	}
+	return end, false
+}
+
 // setNumber makes a number, given as text, row n of a numeric column; quoted is how
 // errors show it.
 func (r *rows) setNumber(c *column, text []byte, quoted func([]byte) string) *fault {
@@ -218,17 +239,21 @@ func (r *rows) setNumber(c *column, text []byte, quoted func([]byte) string) *fa
 		}
 		c.floats[r.n] = f
 	case expr.Decimal:
-		d, err := batch.ParseDecimal(string(text), c.typ.Scale)
-		if err != nil || !d.Fits(c.typ.Precision) {
-			return c.notA(quoted(text), "it does not fit exactly")
+		d, fit := n.decimal(c.typ.Scale)
+		switch {
+		case fit == batch.Inexact:
+			return c.notA(quoted(text), fmt.Sprintf("it has more than %d digits behind the point", c.typ.Scale))
+		case fit == batch.TooLarge || !d.Fits(c.typ.Precision):
+			return c.notA(quoted(text), fmt.Sprintf("it has more than %d digits before the point", c.typ.Precision-c.typ.Scale))
 		}
 		c.decimals[r.n] = d
 	default:
-		v, w := n.int64()
-		if w == hasFraction {
+		d, fit := n.decimal(0)
+		if fit == batch.Inexact {
 			return c.notA(quoted(text), "it has a fraction")
 		}
-		if w == outOfRange || v < c.low || v > c.high {
+		v, ok := d.Int64()
+		if !ok || fit == batch.TooLarge || v < c.low || v > c.high {
 			return c.notA(quoted(text), "it is out of range")
 		}
 		c.ints[r.n] = v

@@ -105,7 +105,7 @@ func (s *scanner) common(t *Text) bool {
 	}
 	year, month, day := pair(0)*100+pair(2), pair(5), pair(8)
 	hour, minute, second := pair(11), pair(14), pair(17)
-	if bad>>63 != 0 || year < 1 || month < 1 || month > 12 || day < 1 || day > 28 || hour > 23 || minute > 59 || second > 59 {
+	if bad>>63 != 0 || year < 1 || month < 1 || month > 12 || day < 1 || day > 28 && day > DaysIn(year, month) || hour > 23 || minute > 59 || second > 59 {
 		return false
 	}
 	t.Days, t.Timed = Days(year, month, day), true
