@@ -317,12 +317,19 @@ func (s *filesystem) Close() error {
 	return nil
 }
 
-// located says which table's file an error is about.
+// located says which table's file an error is about; one in a file that is not what it was is
+// the change's.
 func (s *filesystem) located(sp *split, err error) error {
+	if err == nil {
+		return nil
+	}
+	if s.reader.file != nil {
+		if changed := sp.unchanged(s.reader.file); changed != nil {
+			return changed
+		}
+	}
 	var row *exec.RowError
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &row):
 		return row
 	case errors.Is(err, errTooLong):

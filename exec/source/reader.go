@@ -46,12 +46,12 @@ type reader struct {
 	found   bool  // and here stands one
 }
 
-// seek empties the window and puts it at offset.
+// seek empties the window, which is then as small as can be, and puts it at offset.
 func (r *reader) seek(offset int64) {
 	r.base, r.p, r.n, r.m, r.end = offset, 0, 0, 0, false
 	r.plain = true
-	if r.buf == nil {
-		r.buf = make([]byte, r.block+1+pad)
+	if size := r.block + 1 + pad; len(r.buf) != size { // none yet, or one that a long record needed
+		r.buf = make([]byte, size)
 	}
 }
 

@@ -300,6 +300,32 @@ func TestFileChangesWhileRead(t *testing.T) {
 	}
 }
 
+// TestFileIsCutWhileRead: what is read of a file that has been cut or overwritten is no row at
+// fault, nor a bad disk: the file has changed.
+func TestFileIsCutWhileRead(t *testing.T) {
+	t.Parallel()
+	const line = "1234567\n"
+	body := strings.Repeat(line, 1000)
+	for name, now := range map[string]string{"cut": body[:4004], "overwritten": strings.Repeat("not one\n", 1000)[:7996]} {
+		dir := folder(t, map[string]string{"a": body})
+		table := one("csv", bigint)
+		table.Options = map[string]string{"path": dir}
+		spec := reading(table)
+		s := sized(t, spec, setupOf(spec, dir, 0, 1), 100_000, 64)
+		if b, _, _, err := s.Next(context.Background()); err != nil || b == nil {
+			t.Fatal(b, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "a"), []byte(now), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := drain(t, s, spec)
+		want := fmt.Sprintf("a has changed since the job began to read it (8000 bytes then, %d now)", len(now))
+		if !errors.Is(err, weir.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
 func TestRestoredSplitsAreShared(t *testing.T) {
 	t.Parallel()
 	var old filesystem
