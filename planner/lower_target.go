@@ -60,10 +60,10 @@ func (l *lowering) result(t target) {
 }
 
 // keptGroups reports whether the rows of a result are groups as an aggregate keeps them,
-// columns left out or in another order, and which are shown. Values that may not fit their
-// type fail the job when they change, so they are computed then. Where the aggregate keeps
-// the values of each group one by one, the result keeps its rows: whoever reads it out of a
-// snapshot is not to load all those values.
+// columns left out or in another order, and which are shown. A sum that does not fit its type
+// fails the job when it changes, which the aggregate sees to; averages that may not fit are
+// computed then. Where the aggregate keeps the values of each group one by one, the result
+// keeps its rows: whoever reads it out of a snapshot is not to load all those values.
 func (l *lowering) keptGroups(r relation) (a *aggregate, show []int, ok bool) {
 	show = upTo(len(r.columns()))
 	if p, is := r.(*project); is {
@@ -77,9 +77,18 @@ func (l *lowering) keptGroups(r relation) (a *aggregate, show []int, ok bool) {
 	}
 	a, ok = r.(*aggregate)
 	return a, show, ok && !a.final && !l.shared[a] && !slices.ContainsFunc(a.aggs, func(c call) bool {
-		fails := (c.fn == expr.Sum || c.fn == expr.Avg) && c.typ.Kind != expr.Double
-		return fails || a.keepsValues(c)
+		return !c.meanFits() || a.keepsValues(c)
 	})
+}
+
+// meanFits reports whether a call is no average, or one that fits its type, whatever the values:
+// no mean has more digits before the point than they have.
+func (c call) meanFits() bool {
+	if c.fn != expr.Avg || c.typ.Kind != expr.Decimal {
+		return true
+	}
+	of := c.arg.Type
+	return of.Precision-of.Scale <= c.typ.Precision-c.typ.Scale
 }
 
 // keepsValues reports whether a call needs the different values of each group.

@@ -205,25 +205,46 @@ func keeps() []stage {
 			return b
 		}},
 		{"1M groups", func(s *site) *body {
-			p := s.operator(s.plan("json", grouping("user_id")), plan.GlobalAggregate)
-			result, keys := place{p.graph, p.chain, p.node + 1}.open(s), s.keys(users)
-			o := inFront{p.open(s), result}
-			if f, ok := result.(interface{ Follow(exec.Operator) error }); ok { // older ones keep a copy
-				s.must(f.Follow(o.Operator))
-			}
-			next := keyed(keys, keys, 2)
-			fill(s, o, next, keys)
-			b := processing(s, o, passes, next, counted, counted)
-			b.check = func() {
-				b.once()
-				rows := (keys/batch.Target + 1 + passes) * batch.Target
-				if n, sum := shown(s, result); n != keys || sum != rows {
-					s.Errorf("%d groups of %d count %d rows of %d", n, keys, sum, rows)
+			return keepGroups(s, grouping("user_id"), func(counts *batch.Batch) *batch.Batch { return counts })
+		}},
+		{"1M sums", func(s *site) *body {
+			return keepGroups(s, "SELECT user_id, SUM(item_id) AS n FROM rows GROUP BY user_id", func(counts *batch.Batch) *batch.Batch {
+				sums := make([]batch.Int128, counts.Len)
+				for r, n := range counts.Columns[1].Ints {
+					sums[r] = batch.Int128Of(n)
 				}
-			}
-			return b
+				counts.Columns[1] = batch.Vector{Physical: batch.Decimals, Decimals: sums}
+				return counts
+			})
 		}},
 	}
+}
+
+// keepGroups takes partial counts, or what is made of them, into the groups of a query.
+func keepGroups(s *site, query string, of func(counts *batch.Batch) *batch.Batch) *body {
+	p := s.operator(s.plan("json", query), plan.GlobalAggregate)
+	next := p.node + 1
+	for p.graph.Chains[p.chain].Operators[next].Kind != plan.Result { // older plans project
+		next++
+	}
+	result, keys := place{p.graph, p.chain, next}.open(s), s.keys(users)
+	o := inFront{p.open(s), result}
+	if f, ok := result.(interface{ Follow(exec.Operator) error }); ok { // older ones keep a copy
+		s.must(f.Follow(o.Operator))
+	}
+	counts := keyed(keys, keys, 2)
+	partial := func() *batch.Batch { return of(counts()) }
+	fill(s, o, partial, keys)
+	none := func(*batch.Batch) uint64 { return 0 } // nobody asks for changes: see check
+	b := processing(s, o, passes, partial, none, none)
+	b.check = func() {
+		b.once()
+		rows := (keys/batch.Target + 1 + passes) * batch.Target
+		if n, sum := shown(s, result); n != keys || sum != rows {
+			s.Errorf("%d groups of %d count %d rows of %d", n, keys, sum, rows)
+		}
+	}
+	return b
 }
 
 // An inFront is an operator and the one that takes what it puts out.

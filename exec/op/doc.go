@@ -30,7 +30,7 @@
 //	   a new one, -U and +U where its value changed, -D for one whose rows are all taken
 //	   back. With Final, each group that is left once at End. Groups that exist without a
 //	   row (Always, and the one without GROUP BY) appear at End where they are not there.
-//	O4 An overflow names its aggregate, in both phases.
+//	O4 An overflow names its aggregate, in both phases, also where no change is put out.
 //	O5 NULL is a group of its own; -0 groups with 0 and shows as 0, all NaNs are one group.
 //	   MIN and MAX take -0 for less than 0; over rows that are taken back it is 0.
 //	O6 A result's version grows with every change and over attempts; a reader that is

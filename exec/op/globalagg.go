@@ -26,7 +26,8 @@ type globalAgg struct {
 	table  *state.Table
 	pool   *batch.Pool
 	always always
-	kept   *result // whose rows the groups are; nil: nobody's
+	kept   *result       // whose rows the groups are; nil: nobody's
+	exact  []accumulator // sums that may not fit their types, where nobody asks for the groups
 
 	hashes  []uint64 // scratch: per row of a batch
 	slots   []int
@@ -175,6 +176,11 @@ func (a *globalAgg) Process(b *batch.Batch, out exec.Collector) error {
 	if a.emits() {
 		return a.emitChanges(b, out)
 	}
+	if a.kept != nil {
+		if err := a.fit(); err != nil {
+			return err
+		}
+	}
 	if a.spec.Changing {
 		a.dropEmpty()
 	}
@@ -185,6 +191,19 @@ func (a *globalAgg) Process(b *batch.Batch, out exec.Collector) error {
 			}
 		}
 		a.kept.skip(b.Rows())
+	}
+	return nil
+}
+
+// fit sees that the sums of the batch's groups fit their types, as is seen where they are emitted.
+func (a *globalAgg) fit() error {
+	for i := range a.exact {
+		acc := &a.exact[i]
+		for _, slot := range a.slots {
+			if err := acc.fits(a.table.ReadWords(slot)[acc.word:]); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

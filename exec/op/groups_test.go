@@ -26,6 +26,7 @@ var (
 	doubleType = expr.Type{Kind: expr.Double}
 	boolType   = expr.Type{Kind: expr.Boolean}
 	moneyType  = expr.Type{Kind: expr.Decimal, Precision: 20, Scale: 2}
+	sumType    = expr.Type{Kind: expr.Decimal, Precision: 38, Scale: 2}
 )
 
 // groupedRows are the columns of the rows that the chains below count.
@@ -127,6 +128,10 @@ func TestResultOfGroups(t *testing.T) {
 			{Func: expr.Max, Arg: 2, Type: doubleType, ArgType: doubleType, Text: "max(d)"},
 			{Func: expr.Min, Arg: 2, Type: doubleType, ArgType: doubleType, Text: "min(d)"},
 			{Func: expr.Sum, Arg: 2, Type: doubleType, ArgType: doubleType, Text: "sum(d)"},
+			{Func: expr.Sum, Arg: 0, Type: bigintType, ArgType: bigintType, Text: "sum(k)"},
+			{Func: expr.Avg, Arg: 0, Type: doubleType, ArgType: bigintType, Text: "avg(k)"},
+			{Func: expr.Sum, Arg: 4, Type: sumType, ArgType: moneyType, Text: "sum(m)"},
+			{Func: expr.Avg, Arg: 4, Type: expr.Type{Kind: expr.Decimal, Precision: 38, Scale: 6}, ArgType: moneyType, Text: "avg(m)"},
 			{Func: expr.BoolAnd, Arg: 3, Type: boolType, ArgType: boolType, Text: "bool_and(f)"},
 			{Func: expr.Min, Arg: 4, Type: moneyType, ArgType: moneyType, Text: "min(m)"},
 		}), 0, 3).Draw(t, "aggregates")
@@ -228,6 +233,51 @@ func TestResultOfGroups(t *testing.T) {
 		}
 		if !maps.Equal(followed, all) {
 			t.Fatalf("followed %v, want %v", followed, all)
+		}
+	})
+}
+
+// TestSumsOfGroupsOverflow: a sum that leaves its type fails with the batch by which it does, also
+// where nobody asks for the groups, and one that comes back within the batch does not.
+func TestSumsOfGroupsOverflow(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		aggs := []expr.Aggregate{
+			{Func: expr.Sum, Arg: 0, Type: bigintType, ArgType: bigintType, Text: "sum(k)"},
+			{Func: expr.Sum, Arg: 4, Type: expr.Type{Kind: expr.Decimal, Precision: 22, Scale: 2}, ArgType: moneyType, Text: "sum(m)"},
+		}
+		changing := rapid.Bool().Draw(t, "changing")
+		stores := func() [2]keptStore {
+			return [2]keptStore{{Store: state.New(state.Options{MaxParallelism: 8})}, {Store: state.New(state.Options{MaxParallelism: 8})}}
+		}
+		var errs [2]error
+		both := [2]keeping{openKeeping(t, aggs, []int{1}, changing, true, stores(), 1), openKeeping(t, aggs, []int{1}, changing, false, stores(), 1)}
+		both[0].result.log.most = 0 // nobody asks
+		for range 20 {
+			b, c := batch.New(exec.Layout(groupedRows), 4), batch.New(exec.Layout(groupedRows), 4)
+			for range rapid.IntRange(1, 3).Draw(t, "rows") {
+				k := rapid.SampledFrom([]int64{1, -1, math.MaxInt64 / 3, math.MinInt64 / 3, math.MaxInt64, math.MinInt64}).Draw(t, "k")
+				m := rapid.SampledFrom([]int64{0, 1, -1, 600, -600}).Draw(t, "m")
+				text := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "s")
+				for _, to := range []*batch.Batch{b, c} {
+					to.Columns[0].AppendInt(k)
+					to.Columns[1].AppendString(text)
+					to.Columns[2].AppendFloat(0)
+					to.Columns[3].AppendBool(true)
+					d, _ := batch.Pow10(19).MulInt64(m)
+					to.Columns[4].AppendDecimal(d)
+					to.EndRow(batch.Insert)
+				}
+			}
+			for i, to := range []*batch.Batch{b, c} {
+				errs[i] = both[i].agg.Process(to, both[i])
+			}
+			if fmt.Sprint(errs[0]) != fmt.Sprint(errs[1]) {
+				t.Fatalf("a result of groups: %v, one of its own rows: %v", errs[0], errs[1])
+			}
+			if errs[0] != nil {
+				return
+			}
 		}
 	})
 }

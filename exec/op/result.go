@@ -69,6 +69,11 @@ func (r *result) Follow(before exec.Operator) error {
 		return fmt.Errorf("%w: a result of groups behind an operator that keeps none", weir.ErrInvalid)
 	}
 	a.kept, r.table, r.view.groups = r, a.table, newGroupRows(a, r.input)
+	for _, acc := range a.accs {
+		if (acc.kind == sumInts || acc.kind == sumDecimals) && !acc.average { // an average fits: see plan.ResultSpec
+			a.exact = append(a.exact, acc)
+		}
+	}
 	return nil
 }
 

@@ -95,22 +95,30 @@ func (a *accumulator) appendLeast(v *batch.Vector, w []uint64, part []byte) {
 	}
 }
 
+// fits sees that an exact sum fits its type.
+func (a *accumulator) fits(w []uint64) error {
+	fits := w[1] == uint64(int64(w[0])>>63)
+	if a.typ.Kind == expr.Decimal {
+		sum := batch.Int128{Lo: w[0], Hi: int64(w[1])}
+		fits = sum.Cmp(a.top) < 0 && sum.Cmp(a.bottom) > 0
+	}
+	if !fits {
+		return a.overflow(a.typ.String())
+	}
+	return nil
+}
+
 func (a *accumulator) appendExact(v *batch.Vector, w []uint64) error {
-	sum := batch.Int128{Lo: w[0], Hi: int64(w[1])}
+	if err := a.fits(w); err != nil {
+		return err
+	}
 	switch {
 	case w[2] == 0:
 		v.AppendNull()
 	case a.typ.Kind == expr.Decimal:
-		if sum.Cmp(a.top) >= 0 || sum.Cmp(a.bottom) <= 0 {
-			return a.overflow(a.typ.String())
-		}
-		v.AppendDecimal(sum)
+		v.AppendDecimal(batch.Int128{Lo: w[0], Hi: int64(w[1])})
 	default:
-		n, ok := sum.Int64()
-		if !ok {
-			return a.overflow(a.typ.String())
-		}
-		v.AppendInt(n)
+		v.AppendInt(int64(w[0]))
 	}
 	return nil
 }
