@@ -255,7 +255,7 @@ func plainTimestamps(out *batch.Vector, args []*batch.Vector, rows []int32) (int
 		switch {
 		case problem != "":
 			return 0, noTime(text, problem)
-		case t.Zoned:
+		case t.Has(civil.Zoned):
 			return 0, noTime(text, "it has an offset from UTC; write CAST(… AS TIMESTAMP_LTZ(6))")
 		}
 		return moment(t.Micros)

@@ -58,6 +58,8 @@ func newCSVDecoder(spec *plan.SourceSpec, o csvOptions) *csvDecoder {
 			}
 		case expr.String:
 			f.what = readText
+		case expr.Date, expr.Timestamp, expr.TimestampLTZ:
+			f.what = readClock
 		}
 		d.fields[index] = f
 	}

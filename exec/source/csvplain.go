@@ -126,6 +126,8 @@ func (d *csvDecoder) plainColumn(r *rows, w *wanted, data []byte, n int) int {
 		return d.plainInts(r, w, data, n)
 	case readText:
 		return d.plainTexts(r, w, data, n)
+	case readClock:
+		return d.plainTimes(r, w, data, n)
 	}
 	for k := range n {
 		from, to := d.plain.field(k, w.skip)
@@ -180,6 +182,25 @@ func (d *csvDecoder) plainInts(r *rows, w *wanted, data []byte, n int) int {
 			v := int64(fold(high)*pow10[length-8] + fold(low))
 			if above9(high)|above9(low) == 0 && v <= c.high {
 				ints[k] = v
+				continue
+			}
+		}
+		if !d.plainField(r, w, data, from, to, k) {
+			return k
+		}
+	}
+	return n
+}
+
+func (d *csvDecoder) plainTimes(r *rows, w *wanted, data []byte, n int) int {
+	c := &r.columns[w.column]
+	times := c.ints[r.n:][:n]
+	for k := range times {
+		from, to := d.plain.field(k, w.skip)
+		text := data[from:to]
+		if len(text) != len(d.null) || !bytes.Equal(text, d.null) {
+			if v, why := readTime(c.typ, text); why == "" {
+				times[k] = v
 				continue
 			}
 		}

@@ -77,7 +77,7 @@ func referenceText(s string, t expr.Type) (string, bool) {
 		return strconv.Quote(string(b)), err == nil
 	case expr.Date, expr.Timestamp:
 		v, problem := civil.Parse([]byte(s))
-		if problem != "" || strings.TrimSpace(s) != s || v.Zoned || v.Timed && t.Kind == expr.Date {
+		if problem != "" || strings.TrimSpace(s) != s || v.Has(civil.Zoned) || v.Has(civil.Timed) && t.Kind == expr.Date {
 			return "", false
 		}
 		if t.Kind == expr.Date {

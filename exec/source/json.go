@@ -61,6 +61,7 @@ const (
 	readInt
 	readText
 	readDecimal
+	readClock
 	readOther
 )
 
@@ -180,7 +181,7 @@ func (d *jsonDecoder) row(r *rows, data []byte, p int) (next int, blank bool, f 
 				p = q
 				continue
 			}
-		} else if e.what == readText && data[p] == '"' {
+		} else if (e.what == readText || e.what == readClock) && data[p] == '"' {
 			q := p + 1
 			marks := unplain(load(data, q))
 			for marks == 0 {
@@ -188,7 +189,11 @@ func (d *jsonDecoder) row(r *rows, data []byte, p int) (next int, blank bool, f 
 				marks = unplain(load(data, q))
 			}
 			if q += bits.TrailingZeros64(marks) >> 3; data[q] == '"' {
-				r.setText(c, data, p+1, q)
+				if e.what == readText {
+					r.setText(c, data, p+1, q)
+				} else if f = r.setTime(c, data[p+1:q], quote); f != nil {
+					return q + 1, false, f
+				}
 				p = q + 1
 				continue
 			}
@@ -325,6 +330,8 @@ func (d *jsonDecoder) lookup(r *rows, key []byte) (action, int) {
 		return readText, i
 	case expr.Decimal:
 		return readDecimal, i
+	case expr.Date, expr.Timestamp, expr.TimestampLTZ:
+		return readClock, i
 	}
 	return readOther, i
 }

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bytes"
 	"encoding/base64"
 
 	"weir/exec/batch"
@@ -41,12 +40,12 @@ func readTime(t expr.Type, text []byte) (n int64, why string) {
 	switch t.Kind {
 	case expr.Date:
 		n, form = v.Days, dateForm
-		if problem == "" && (v.Timed || v.Zoned) {
+		if problem == "" && v.Has(civil.Timed|civil.Zoned) {
 			return 0, "it has a time of day; declare the column TIMESTAMP or TIMESTAMP_LTZ"
 		}
 	case expr.Timestamp:
 		n, form = civil.Round(v.Micros, t.Precision), timestampForm
-		if problem == "" && v.Zoned {
+		if problem == "" && v.Has(civil.Zoned) {
 			return 0, "it has an offset from UTC; declare the column TIMESTAMP_LTZ"
 		}
 	default:
@@ -61,8 +60,10 @@ func readTime(t expr.Type, text []byte) (n int64, why string) {
 	return n, string(problem)
 }
 
-// padded reports whether a text has blanks around it: nothing is trimmed.
-func padded(text []byte) bool { return len(bytes.TrimSpace(text)) != len(text) }
+// padded reports whether a text that was read has blanks around it: nothing is trimmed.
+func padded(text []byte) bool {
+	return text[0] <= ' ' || text[len(text)-1] <= ' '
+}
 
 func readInterval(k expr.Kind, text []byte) (n int64, why string) {
 	months, micros, problem := civil.ParseInterval(text)

@@ -15,14 +15,26 @@ const (
 	OutOfRange Problem = "years are 1 to 9999"
 )
 
-// A Text is a date and time that has been read.
+// A Text is a date and time that has been read. It has no more than four words, so that it is
+// handed on in registers.
 type Text struct {
 	Days   int64 // the date as it is written
 	Micros int64 // on the clock that the text is of, since 1970
 	Offset int64 // how far that clock is ahead of UTC, in microseconds
-	Timed  bool  // the text has a time of day
-	Zoned  bool  // the text has an offset
+	Parts  Parts
 }
+
+// Parts are what a text may have beside a date.
+type Parts int
+
+// The parts of texts.
+const (
+	Timed Parts = 1 << iota // a time of day
+	Zoned                   // an offset
+)
+
+// Has reports whether the text has one of the parts.
+func (t Text) Has(parts Parts) bool { return t.Parts&parts != 0 }
 
 // ParseDate reads a DATE as PostgreSQL does; a time of day is passed over.
 func ParseDate(text []byte) (days int64, problem Problem) {
@@ -47,7 +59,7 @@ func ParseTimestampLTZ(text []byte, precision int, zone *Zone) (micros int64, pr
 	switch {
 	case problem != "":
 		return 0, problem
-	case t.Zoned:
+	case t.Has(Zoned):
 		micros = t.Micros - t.Offset
 	default:
 		micros = zone.UTC(t.Micros)
@@ -70,18 +82,24 @@ func ranged(micros int64) (int64, Problem) {
 //
 // Blanks around it do not count; 24:00 is the next day's begin, a second of 60 the next
 // minute's. The fraction is rounded to six digits.
-func Parse(text []byte) (t Text, problem Problem) {
+func Parse(text []byte) (Text, Problem) {
+	if t, ok := usual(text); ok {
+		return t, ""
+	}
+	return careful(text)
+}
+
+// careful is Parse for a text of any form.
+func careful(text []byte) (t Text, problem Problem) {
 	s := scanner{text: trimmed(text)}
-	if !s.common(&t) {
-		if problem = s.dateTime(&t); problem != "" {
-			return t, problem
-		}
+	if problem = s.dateTime(&t); problem != "" {
+		return t, problem
 	}
 	if s.at < len(s.text) {
 		if t.Offset, problem = s.offset(); problem != "" {
 			return t, problem
 		}
-		t.Zoned = true
+		t.Parts |= Zoned
 	}
 	if t.Micros > MaxMicros {
 		return t, OutOfRange
@@ -89,36 +107,8 @@ func Parse(text []byte) (t Text, problem Problem) {
 	return t, ""
 }
 
-// common reads the form that most texts have, 2017-11-25T01:00:00.5 up to the offset;
-// it returns false, and has read nothing, where the text is of another one.
-func (s *scanner) common(t *Text) bool {
-	const form = "0000-00-00 00:00:00"
-	b := s.text
-	if len(b) < len(form) || b[4] != '-' || b[7] != '-' || b[10] != 'T' && b[10] != ' ' || b[13] != ':' || b[16] != ':' {
-		return false
-	}
-	var bad uint64
-	pair := func(i int) int {
-		x, y := uint64(b[i])-'0', uint64(b[i+1])-'0'
-		bad |= (9 - x) | (9 - y) // beyond 9 the top bit is set
-		return int(x*10 + y)
-	}
-	year, month, day := pair(0)*100+pair(2), pair(5), pair(8)
-	hour, minute, second := pair(11), pair(14), pair(17)
-	if bad>>63 != 0 || year < 1 || month < 1 || month > 12 || day < 1 || day > 28 && day > DaysIn(year, month) || hour > 23 || minute > 59 || second > 59 {
-		return false
-	}
-	t.Days, t.Timed = Days(year, month, day), true
-	t.Micros = t.Days*Day + int64(hour)*Hour + int64(minute)*Minute + int64(second)*Second
-	if s.at = len(form); s.take('.') {
-		t.Micros += s.fraction()
-	}
-	return s.at == len(b) || b[s.at]-'0' >= 10
-}
-
 // dateTime reads a date and a time of day, if there is one.
 func (s *scanner) dateTime(t *Text) (problem Problem) {
-	s.at = 0
 	if t.Days, problem = s.date(); problem != "" {
 		return problem
 	}
@@ -129,7 +119,7 @@ func (s *scanner) dateTime(t *Text) (problem Problem) {
 			return problem
 		}
 		t.Micros += inDay
-		t.Timed = true
+		t.Parts |= Timed
 	}
 	return ""
 }
@@ -252,6 +242,13 @@ func (s *scanner) clock() (micros int64, problem Problem) {
 func (s *scanner) fraction() int64 {
 	from := s.at
 	n, width := s.number()
+	if width > 6 && width <= 9 { // both exact: one rounding, as ParseFloat has it
+		unit := 10_000_000
+		for range width - 7 {
+			unit *= 10
+		}
+		return int64(math.RoundToEven(float64(n) / float64(unit) * Second))
+	}
 	if width > 6 {
 		f, _ := strconv.ParseFloat(string(s.text[from-1:s.at]), 64)
 		return int64(math.RoundToEven(f * Second))
